@@ -157,6 +157,8 @@ fn workers_of_slurm_find_what_one_process_finds_though_some_are_killed() {
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok());
     for _ in 0..2 {
         wait_for("a worker", || !slurm.running().is_empty() || child.has_ended());
+        // As where a log grows in the folder: those that are started from now on go by what it was.
+        fs::write(project.path().join("grows.log"), "a line\n").unwrap();
         let job = slurm.running().pop().unwrap_or_default();
         slurm.command("scancel").args(["--signal=KILL", &job]).output().unwrap();
         sleep(Duration::from_millis(500));

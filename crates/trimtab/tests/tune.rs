@@ -98,6 +98,29 @@ fn what_helps_is_found_what_is_wrong_is_remembered_and_nothing_is_done_twice() {
     assert!(shown.contains("-DFEWER"), "{shown}");
 }
 
+#[test]
+fn what_a_run_reads_and_writes_in_the_folder_is_no_part_of_the_program() {
+    let bench = bench();
+    let words = tune(&["--run", "./sum", "--html"]).iter().fold(
+        "exec trimtab".to_owned(),
+        |line, word| format!("{line} '{}'", word.replace('\'', "'\\''")),
+    );
+    let run = |page: &str, log: &str| {
+        bench.sh(&format!("{words} {page} > {log} 2>> errors.txt"));
+        bench.json("out.json")
+    };
+    let first = run("a.html", "one.log");
+    bench.good("trimtab", &["tune", "trials", "--export", "tried.jsonl"]);
+    fs::write(bench.file("flags.txt"), format!("# the same\n{FLAGS}")).unwrap();
+    let again = run("./tools/../b.html", "two.log");
+    assert_eq!((count(&again, "built"), count(&again, "measured")), (0, 0), "{again:#}");
+    assert_eq!(again["repeat"]["inputs"], first["repeat"]["inputs"]);
+    // Anything else is a part of it.
+    fs::write(bench.file("sum.h"), "").unwrap();
+    let other = run("b.html", "two.log");
+    assert_ne!(other["repeat"]["inputs"]["subject"], first["repeat"]["inputs"]["subject"]);
+}
+
 /// Goes through more memory than a first-level cache has, unless it is told to go through less.
 const WALK: &str = r#"
 #include <stdio.h>

@@ -61,8 +61,7 @@ const LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
 pub fn work_on_board(folder: &Path, name: &str, board: &Board) -> Result<()> {
     let worker = Worker::new(folder, name);
     let assignment: Assignment = worker.setup()?;
-    let source = assignment.tools(None)?.source;
-    let Assignment { setup, expected, .. } = assignment;
+    let Assignment { source, setup, expected } = assignment;
     let mut connection = board.connected(source, setup, expected)?;
     worker.work(|input| connection.ask(&input))
 }
@@ -140,7 +139,7 @@ impl Board {
         let bytes = Bytes::open(&own).context("cannot read trimtab's own file")?;
         let key = Key::new("board/1")
             .field("trimtab", hex::encode(Sha256::digest(&*bytes)))
-            .field("program", room::digest(&source.template, &source.left_out)?)
+            .field("program", &source.digest)
             .hash();
         let place = format!("{PLACE}/{}", key.get(..32).unwrap_or(&key));
         let asked = format!("if test -d {place}; then echo there; fi");
@@ -196,7 +195,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
         source.left_out = Vec::new();
         let setup = Setup { work: here.join(WORK), ..shipment.setup };
         let rooms = own_rooms()?;
-        let tools = prepare_found(|_, _| Ok(source), &setup, Some(rooms.path()), &Silent)?;
+        let tools = prepare_found(|_| Ok(source), &setup, Some(rooms.path()), &Silent)?;
         Ok((rooms, tools, setup, shipment.expected))
     };
     let (_rooms, tools, setup, expected) = match prepared() {

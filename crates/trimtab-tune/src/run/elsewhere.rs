@@ -13,21 +13,20 @@ use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Silent;
 use trimtab_lab::workers::{Crew, Worker, Workers};
 
-use super::hot::HotObjects;
 use super::program::ProgramSubject;
-use super::request::{Limits, Programs, Request, Setup};
+use super::request::{Limits, Request, Setup};
 use super::room::tidy;
+use super::source::ProgramSource;
 use super::starter::Starter;
 use super::subject::{Built, Costs, Fault, Image, Subject};
-use super::tuning::{Toolset, prepare};
+use super::tuning::{Toolset, prepare_found};
 use crate::report::WorkerSummary;
 
 /// What workers are to know first.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Assignment {
-    program: Programs,
-    /// Which objects get the flags; all where nothing is said.
-    hot: Option<HotObjects>,
+    /// The program, as the machine that searches found it: its folder may change meanwhile, as where a log grows.
+    pub source: ProgramSource,
     /// What it is evaluated with.
     pub setup: Setup,
     /// What the program is on the machine that searches.
@@ -39,19 +38,15 @@ impl Assignment {
     ///
     /// # Errors
     /// What is missing.
-    pub fn tools(&self, rooms: Option<&Path>) -> Result<Toolset> {
-        let mut tools = prepare(&self.program, &self.setup, rooms, &Silent)?;
-        if let Some(hot) = self.hot.clone() {
-            tools.source.restrict(hot);
-        }
-        Ok(tools)
+    fn tools(&self, rooms: Option<&Path>) -> Result<Toolset> {
+        prepare_found(|_| Ok(self.source.clone()), &self.setup, rooms, &Silent)
     }
 }
 
 /// What tells whether two machines count the same.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// Hash of the subject's key: source, compiler, QEMU, limits.
+    /// Hash of the subject's key: compiler, QEMU, limits, and the source as it is told.
     key: String,
     /// The program at the level that is tuned on top of; none where it does not build.
     image: Option<Image>,
@@ -97,7 +92,7 @@ impl Fingerprint {
     /// Why a machine with this one counts something else than one with `other`.
     fn difference(&self, other: &Self) -> Option<&'static str> {
         let differences = [
-            (self.key != other.key, "another compiler, QEMU or source"),
+            (self.key != other.key, "another compiler or QEMU"),
             (self.image != other.image, "a compiler or C library that makes another program"),
             (self.costs != other.costs, "a C library that executes other instructions"),
             (
@@ -156,10 +151,8 @@ impl<'a> ProgramElsewhere<'a> {
     ) -> Result<Self> {
         let mut setup = request.setup.clone();
         root.clone_into(&mut setup.work);
-        let program = request.program.clone();
         let expected = Fingerprint::of(of, &setup)?;
-        let hot = of.source.hot.clone();
-        let assignment = Assignment { program, hot, setup, expected };
+        let assignment = Assignment { source: of.source.clone(), setup, expected };
         let job = starter.jobs()?;
         let command = move |folder: &Path, slot: usize, name: &str| {
             job(slot, &["worker", &folder.display().to_string(), name])
@@ -316,7 +309,7 @@ mod tests {
         };
         assert_eq!(own().difference(&own()), None);
         for (other, expected) in [
-            (Fingerprint { key: "l".to_owned(), ..own() }, "another compiler, QEMU"),
+            (Fingerprint { key: "l".to_owned(), ..own() }, "another compiler or QEMU"),
             (Fingerprint { image: image("b"), ..own() }, "makes another program"),
             (Fingerprint { costs: None, ..own() }, "executes other instructions"),
             (Fingerprint { native: image("o"), ..own() }, "another processor"),

@@ -71,8 +71,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Where to work, and where the table of what was tried is.
     pub work: PathBuf,
-    /// Files that the one who asks writes: they are no part of the program's folder.
-    pub written: Vec<PathBuf>,
+    /// Files that the one who asks reads or writes: in the program's folder they are no part of it.
+    pub outside: Vec<PathBuf>,
     /// The command that repeats this, for the report.
     pub command: String,
 }

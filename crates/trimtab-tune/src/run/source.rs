@@ -41,6 +41,8 @@ pub struct ProgramSource {
     pub check: Option<String>,
     /// Whether what it prints must be what it prints as it is built without flags.
     pub compares_output: bool,
+    /// SHA-256 of the folder, as it was when it was looked at.
+    pub digest: String,
     /// All that it depends on beside the compiler.
     pub key: Key,
     /// Which objects get the flags; all where nothing is said.
@@ -70,7 +72,8 @@ impl ProgramSource {
                     .field("program", program.display());
                 let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 left_out.push(folder.join(".git"));
-                let key = key.field("source", super::room::digest(folder, &left_out)?);
+                let digest = super::room::digest(folder, &left_out)?;
+                let key = key.field("source", &digest);
                 Ok(ProgramSource {
                     name,
                     origin: "its own folder".to_owned(),
@@ -83,6 +86,7 @@ impl ProgramSource {
                     held_out: held_out.clone(),
                     check: check.clone(),
                     compares_output: check.is_none(),
+                    digest,
                     key,
                     hot: None,
                     apart: None,
@@ -127,12 +131,13 @@ impl ProgramSource {
         );
         let apart = object_by_object((compiler, flags), &sources, &folder);
         let run = |arguments: &[String]| run(found, arguments);
+        let digest = super::room::digest(&folder, &[])?;
         let key = Key::new("tune-catalogue/1")
             .field("build", &build)
             .field("source", &sources.package)
             .field("small", run(found.small))
             .field("check", found.check.unwrap_or_default())
-            .field("files", super::room::digest(&folder, &[])?);
+            .field("files", &digest);
         Ok(ProgramSource {
             name: name.to_owned(),
             origin: if sources.package.is_empty() {
@@ -149,6 +154,7 @@ impl ProgramSource {
             held_out: Some(run(found.arguments)),
             check: found.check.map(str::to_owned),
             compares_output: true,
+            digest,
             key,
             hot: None,
             apart: Some(apart),

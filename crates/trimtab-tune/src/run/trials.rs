@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use trimtab_lab::store::{self, Claim, Measurement, Outcome, Status, Store, Trial, TrialName};
 
+use super::outside;
 use super::table::{VERB, beginning};
-use super::tuning::opened;
+use super::tuning::{TUNE, opened};
 
 /// The first line.
 const SCHEMA: &str = r#"{"schema": "trimtab.tune.trials/1"}"#;
@@ -60,6 +61,14 @@ pub fn export_trials(work: &Path) -> Result<(String, usize)> {
             return Ok((text, count));
         }
     }
+}
+
+/// Says that a file is no part of any program that is tuned in a work directory, also where it is in its folder.
+///
+/// # Errors
+/// That the work directory cannot be written.
+pub fn leave_out(work: &Path, file: &Path) -> Result<()> {
+    outside::add(&work.join(TUNE), file)
 }
 
 fn line(store: &Store, trial: &Trial) -> Result<Line> {

@@ -12,6 +12,7 @@ use trimtab_lab::workdir::{WorkDir, WorkError};
 use super::compiler::{Compiler, Family};
 use super::counter::Counter;
 use super::evaluator::{Evaluation, Evaluator, WorkingImage};
+use super::outside;
 use super::program::ProgramSubject;
 use super::request::{Programs, Setup};
 use super::room;
@@ -82,7 +83,7 @@ impl Toolset {
 }
 
 /// The folder of the work directory for what is tuned.
-const TUNE: &str = "tune";
+pub(super) const TUNE: &str = "tune";
 /// The folder in that for copies that are built.
 const ROOMS: &str = "rooms";
 
@@ -97,16 +98,21 @@ pub fn prepare(
     rooms: Option<&Path>,
     observe: &dyn Observe,
 ) -> Result<Toolset> {
-    let find = |work: &Path, left_out| ProgramSource::prepare(program, work, left_out);
+    let find = |root: &Path| {
+        let tune = root.join(TUNE);
+        let mut left_out = outside::known(&tune, &setup.outside)?;
+        left_out.push(root.to_owned());
+        ProgramSource::prepare(program, &tune, left_out)
+    };
     prepare_found(find, setup, rooms, observe)
 }
 
-/// The same of a program that `find` finds: given a folder to work in, and what is no part of the program's.
+/// The same of a program that `find` finds, given the work directory.
 ///
 /// # Errors
 /// What is missing.
 pub fn prepare_found(
-    find: impl FnOnce(&Path, Vec<PathBuf>) -> Result<ProgramSource>,
+    find: impl FnOnce(&Path) -> Result<ProgramSource>,
     setup: &Setup,
     rooms: Option<&Path>,
     observe: &dyn Observe,
@@ -117,16 +123,11 @@ pub fn prepare_found(
     let work = opened(&setup.work)?;
     let root = work.path().to_owned();
     let counter = Counter::prepare(&work, setup.core.as_deref())?;
-    let tune = root.join(TUNE);
-    let rooms = rooms.map_or_else(|| tune.join(ROOMS), Path::to_owned);
+    let rooms = rooms.map_or_else(|| root.join(TUNE).join(ROOMS), Path::to_owned);
     fs::create_dir_all(&rooms).with_context(|| format!("cannot make {}", rooms.display()))?;
     room::tidy(&rooms, "");
     drop(work);
-    let mut left_out = vec![root.clone()];
-    for file in &setup.written {
-        left_out.push(std::path::absolute(file).context("cannot find the current folder")?);
-    }
-    let source = find(&tune, left_out)?;
+    let source = find(&root)?;
     stage.done(&source.origin);
     Ok(Toolset { source, compiler, counter, setup: setup.clone(), root, rooms })
 }

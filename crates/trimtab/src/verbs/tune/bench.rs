@@ -68,7 +68,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         core: None,
         limits: options.limits.limits(),
         work: options.work.clone(),
-        written: Vec::new(),
+        outside: Vec::new(),
         command: trimtab_lab::shell::own_words().join(" "),
     };
     let methods = match options.searches.as_slice() {

@@ -111,7 +111,7 @@ impl Options {
             core: self.search.core.clone(),
             limits,
             work: self.work.clone(),
-            written: Vec::new(),
+            outside: Vec::new(),
             command: shell::own_words().join(" "),
         };
         let calls = match &self.profile {

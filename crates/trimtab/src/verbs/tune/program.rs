@@ -130,7 +130,8 @@ impl Options {
                 return Err(Failure::usage(why).into());
             }
         };
-        let written = [&self.outputs.json, &self.outputs.html];
+        let Outputs { json, html } = &self.outputs;
+        let outside = [json, html, &self.search.flags, &self.hot_trace];
         let setup = Setup {
             compiler: self.compiler.clone(),
             level: self.search.level.clone(),
@@ -139,7 +140,7 @@ impl Options {
             core: self.search.core.clone(),
             limits: self.limits.limits(),
             work: self.work.clone(),
-            written: written.into_iter().flatten().cloned().collect(),
+            outside: outside.into_iter().flatten().cloned().collect(),
             command: shell::own_words().join(" "),
         };
         let workers = self.workers();

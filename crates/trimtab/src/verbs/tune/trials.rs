@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_tune::run::{export_trials, import_trials};
+use trimtab_tune::run::{export_trials, import_trials, leave_out};
 
 use super::text_of;
 use crate::{arguments, output};
@@ -49,5 +49,6 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let Some(file) = &options.export else { return Ok(()) };
     let (text, count) = export_trials(&options.work)?;
     output::whole(file, &text)?;
+    leave_out(&options.work, file)?;
     output::print(&format!("{count} trials written to {}\n", file.display()))
 }
