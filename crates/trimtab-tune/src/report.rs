@@ -14,6 +14,8 @@ use trimtab_report::section::{Head, Headline, Section, Tile};
 use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
 
+use crate::space::linker_flags;
+
 pub use self::core::{CoreCost, CoreCosts};
 pub use bench::{BenchRow, BenchSummary, BenchTimed, TuneBench};
 pub use hot::{AllObjects, HotObjects, OtherCode, SourceFile};
@@ -294,14 +296,25 @@ impl Take {
             "cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=\"{flags}\" \
              -DCMAKE_CXX_FLAGS_RELEASE=\"{flags}\""
         );
+        let mut shells = format!("CFLAGS=\"{flags}\" CXXFLAGS=\"{flags}\"");
+        if let Some(line) = for_linker(flags) {
+            shells = format!("{shells} {line}");
+        }
+        let cargo = format!("CFLAGS = \"{flags}\"\nCXXFLAGS = \"{flags}\"");
         let lines = [
-            ("make and shells", format!("CFLAGS=\"{flags}\"")),
+            ("make and shells", shells),
             ("CMake", cmake),
-            ("cargo, for C in crates: .cargo/config.toml, [env]", format!("CFLAGS = \"{flags}\"")),
+            ("cargo, for C and C++ in crates: .cargo/config.toml, [env]", cargo),
         ];
         let lines = lines.map(|(what, line)| Line { what: what.to_owned(), line });
         Self { name: name.into(), flags: flags.to_owned(), lines: lines.to_vec() }
     }
+}
+
+/// What shells tell the linker, where flags need it.
+fn for_linker(flags: &str) -> Option<String> {
+    let told = linker_flags(flags);
+    (!told.is_empty()).then(|| format!("LDFLAGS=\"{told}\""))
 }
 
 impl Report for TuneProgram {

@@ -48,6 +48,12 @@ impl Choice {
     }
 }
 
+/// What the linker is told of flags: all of them where one concerns the whole program, and none otherwise.
+pub fn linker_flags(flags: &str) -> &str {
+    let is_whole = |flag: &str| flag.starts_with("-flto") || flag.starts_with("-fprofile");
+    if flags.split_whitespace().any(is_whole) { flags } else { "" }
+}
+
 /// Most options of a choice.
 const MOST_OPTIONS: usize = 250;
 

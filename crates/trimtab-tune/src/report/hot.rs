@@ -5,7 +5,7 @@ use trimtab_report::phrase::{change_by, code, detail, mark, or_none, share};
 use trimtab_report::section::{Block, Section, Table, name, number, text};
 use trimtab_report::{Phrase, phrase, row};
 
-use super::{Line, Take, TuneProgram};
+use super::{Line, Take, TuneProgram, for_linker};
 
 /// Which objects of a program got the flags.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -108,6 +108,9 @@ impl Take {
                 self.flags
             ),
         ));
+        if let Some(line) = for_linker(&self.flags) {
+            lines.push(("the linker, in make and shells", line));
+        }
         let line = |(what, line): (&str, String)| Line { what: what.to_owned(), line };
         self.lines = lines.into_iter().map(line).collect();
         self
@@ -234,6 +237,9 @@ mod tests {
             "set_source_files_properties(src/a.c \"a b.cc\" PROPERTIES COMPILE_FLAGS \"-O3 -fweb\")",
         ];
         assert_eq!(lines, expected);
+        let whole = Take::new("fewest flags", "-O3 -flto").only_for(&hot);
+        let last = whole.lines.last().map(|line| line.line.as_str());
+        assert_eq!(last, Some("LDFLAGS=\"-O3 -flto\""));
     }
 
     #[test]

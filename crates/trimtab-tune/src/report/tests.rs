@@ -116,6 +116,21 @@ fn it_says_what_to_take_and_why() {
 }
 
 #[test]
+fn the_lines_to_paste_give_each_compiler_and_the_linker_what_was_built_with() {
+    let lines = |flags: &str| -> Vec<String> {
+        Take::new("best", flags).lines.into_iter().map(|line| line.line).collect()
+    };
+    let plain = lines("-O3 -fweb");
+    assert_eq!(plain[0], "CFLAGS=\"-O3 -fweb\" CXXFLAGS=\"-O3 -fweb\"");
+    assert_eq!(plain[2], "CFLAGS = \"-O3 -fweb\"\nCXXFLAGS = \"-O3 -fweb\"");
+    for flags in ["-O3 -flto=auto", "-O2 -fprofile-use"] {
+        let expected =
+            format!("CFLAGS=\"{flags}\" CXXFLAGS=\"{flags}\" LDFLAGS=\"{flags}\"");
+        assert_eq!(lines(flags)[0], expected);
+    }
+}
+
+#[test]
 fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
     let call = |name: &str, weight, base, tuned| CallCost {
         name: name.to_owned(),

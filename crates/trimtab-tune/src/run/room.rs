@@ -18,6 +18,7 @@ use super::profiles::{self, Profile, Profiles};
 use super::request::Limits;
 use super::source::ProgramSource;
 use super::subject::{Fault, Image};
+use crate::space::linker_flags;
 
 /// A copy of a program's folder.
 #[derive(Debug)]
@@ -175,11 +176,8 @@ impl<'a> Room<'a> {
     /// Runs the build.
     fn make(&self, flags: &[String]) -> Result<(), Fault> {
         let text = flags.join(" ");
-        let whole = |flag: &&String| flag.starts_with("-flto") || flag.starts_with("-fprofile");
-        // What concerns the whole program the linker must be told as well.
-        let link = if flags.iter().any(|flag| whole(&flag)) { text.clone() } else { String::new() };
         let job = self.job("the build", &self.source.build).limit(self.limits.build);
-        let job = job.env("LDFLAGS", link);
+        let job = job.env("LDFLAGS", linker_flags(&text));
         let Some(((_, compilers), hot)) = self.compilers.as_ref().zip(self.source.hot.as_ref())
         else {
             let job = job.env("CC", &self.compiler.c).env("CXX", &self.compiler.cxx);
