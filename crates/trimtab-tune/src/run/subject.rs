@@ -1,12 +1,14 @@
 //! What flags are tried on: something that they build, and that costs something when it runs.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
-use trimtab_lab::process::ProcessError;
+use trimtab_lab::process::{ProcessError, Tail};
 
 use super::request::Limits;
 
@@ -75,20 +77,17 @@ impl Fault {
     /// A process that was ended from outside, as where memory runs out: with other flags it would have been
     /// the same.
     pub fn killed(error: &ProcessError) -> Self {
-        let hint = "free memory, or end what else runs, and try again";
+        let hint = "free memory, or end what else runs, and try again; a process may have less with --memory-limit";
         Fault::Other(Failure::new(error.to_string()).hint(hint).into())
     }
 
     /// Sorts a failure of a process.
     pub fn of_process(error: ProcessError) -> Self {
         match error {
-            ProcessError::Failed { ref tail, .. }
-                if tail.lines.iter().any(|line| says_killed(line)) =>
-            {
+            ProcessError::Failed { status, ref tail, .. } if was_killed(status, tail) => {
                 Fault::killed(&error)
             }
-            // A shell passes a signal on as 128 and more.
-            ProcessError::Failed { status, .. } if status.code() == Some(ILLEGAL) => {
+            ProcessError::Failed { status, .. } if status.code() == Some(SIGNALS + ILLEGAL) => {
                 let why = "it has an instruction that QEMU or this processor does not have";
                 Fault::Flags(short(&format!("{why}: {error}")))
             }
@@ -105,16 +104,63 @@ pub fn is_limit(reason: &str) -> bool {
     reason.contains("took longer than its limit") || reason.contains("had not ended after")
 }
 
-/// Whether gcc says that its compiler proper was ended from outside.
-fn says_killed(line: &str) -> bool {
-    line.contains("Killed signal terminated program")
+/// What gcc, collect2 of its linker, clang and make say where what they started was ended from outside.
+const SAY_KILLED: [&str; 4] = [
+    "Killed signal terminated program",
+    "terminated with signal 9 [Killed]",
+    "unable to execute command: Killed",
+    "] Killed",
+];
+
+/// Whether a process, or one that it started, was ended from outside: no flags make a program send itself this
+/// signal.
+fn was_killed(status: ExitStatus, tail: &Tail) -> bool {
+    let says = |line: &String| SAY_KILLED.iter().any(|words| line.contains(words));
+    status.signal() == Some(KILLED)
+        || status.code() == Some(SIGNALS + KILLED)
+        || tail.lines.iter().any(says)
 }
 
-/// What a shell ends with where a program was killed by SIGILL.
-const ILLEGAL: i32 = 128 + 4;
+/// What a shell ends with where a program was ended by a signal is its number and this.
+const SIGNALS: i32 = 128;
+/// The numbers of SIGKILL and SIGILL.
+const KILLED: i32 = 9;
+const ILLEGAL: i32 = 4;
+
 /// Most letters of a reason.
 const REASON: usize = 600;
 
 fn short(text: &str) -> String {
     text.chars().take(REASON).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_lab::process::Job;
+
+    use super::*;
+
+    fn fault(script: &str) -> Fault {
+        let job = Job::new("the counted run", "/bin/sh").args(["-c", script]);
+        Fault::of_process(job.capture().unwrap_err())
+    }
+
+    #[test]
+    fn what_was_killed_from_outside_is_no_fault_of_the_flags() {
+        for script in [
+            "kill -9 $$",
+            "sh -c 'kill -9 $$'; exit $?",
+            "echo 'gcc: fatal error: Killed signal terminated program cc1' >&2; exit 1",
+            "echo 'collect2: fatal error: ld terminated with signal 9 [Killed]' >&2; exit 1",
+            "echo 'clang: error: unable to execute command: Killed' >&2; exit 1",
+            "echo 'make: *** [Makefile:2: a.o] Killed' >&2; exit 2",
+        ] {
+            let Fault::Other(error) = fault(script) else { panic!("{script}") };
+            let hint = Failure::of(&error, &[]).hints().join(" ");
+            assert!(hint.contains("memory"), "{script}: {hint}");
+        }
+        for script in ["exit 1", "kill -11 $$", "exit 132", "echo Killed bugs; exit 2"] {
+            assert!(matches!(fault(script), Fault::Flags(_)), "{script}");
+        }
+    }
 }
