@@ -237,12 +237,47 @@ fn a_trial_of_a_process_that_was_killed_is_taken_again() {
     let (experiment, again) = store.begin(&beginning("shared")).unwrap();
     assert!(again);
     let name = TrialName::new("app", "held");
-    assert_eq!(store.claim(experiment, &name).unwrap(), Claim::Taken { process: child.id() });
+    let taken = Claim::Taken { process: child.id(), host: None };
+    assert_eq!(store.claim(experiment, &name).unwrap(), taken);
     child.kill().unwrap();
     child.wait().unwrap();
     let id = yours(store.claim(experiment, &name).unwrap());
     store.end(id, &Outcome::done(), &[]).unwrap();
     assert_eq!(store.progress(experiment).unwrap(), [(Status::Done, 1)]);
+}
+
+#[test]
+fn of_a_trial_that_another_host_does_it_is_known_who_does_it() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("experiments.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let (experiment, _) = store.begin(&beginning("a")).unwrap();
+    let name = TrialName::new("app", "held");
+    yours(store.claim(experiment, &name).unwrap());
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("update trial set owner = 'elsewhere boot 17 5'", []).unwrap();
+    let taken = Claim::Taken { process: 17, host: Some("elsewhere".to_owned()) };
+    assert_eq!(store.claim(experiment, &name).unwrap(), taken);
+    store.give_back(None).unwrap();
+    assert_eq!(store.claim(experiment, &name).unwrap(), taken, "it is no trial of this process");
+}
+
+#[test]
+fn a_trial_that_is_given_back_is_as_if_it_had_not_been_taken() {
+    let root = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&root.path().join("experiments.sqlite")).unwrap();
+    let (experiment, _) = store.begin(&beginning("a")).unwrap();
+    let [one, two, done] = ["one", "two", "done"]
+        .map(|name| yours(store.claim(experiment, &TrialName::new("app", name)).unwrap()));
+    store.end(done, &Outcome::done(), &[]).unwrap();
+    let mut gives_back = |trial, left: &[(Status, u64)]| {
+        store.give_back(trial).unwrap();
+        assert_eq!(store.progress(experiment).unwrap(), left, "{trial:?}");
+    };
+    gives_back(Some(done), &[(Status::Running, 2), (Status::Done, 1)]);
+    gives_back(Some(one), &[(Status::Running, 1), (Status::Done, 1)]);
+    gives_back(None, &[(Status::Done, 1)]);
+    assert!(store.end(two, &Outcome::done(), &[]).is_err());
 }
 
 #[test]

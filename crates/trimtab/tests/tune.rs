@@ -14,6 +14,7 @@ use app::Bench;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use trimtab_lab::store::{self, Status, Store};
 
 /// Does more where it is told to, less where it is optimised, and goes wrong where `BROKEN` is defined.
 const SOURCE: &str = r#"
@@ -215,6 +216,28 @@ fn a_signal_ends_a_run_also_where_nobody_reads_what_it_says() {
         }
     };
     assert_eq!(status.code(), Some(128 + Signal::SIGTERM as i32));
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_nothing_that_another_host_would_wait_for() {
+    let bench = bench();
+    let build = format!("case $CFLAGS in *-O3*) sleep 100;; esac; {BUILD}");
+    let mut command = bench.command("trimtab");
+    command.args(["tune", "program", "-q", "--build", &build, "--run", "./sum"]);
+    let mut child = command.args(["--flags", "flags.txt"]).spawn().unwrap();
+    let running = || {
+        let store = Store::open_existing(&bench.file("trimtab-work").join(store::FILE)).ok();
+        let progress = store.and_then(|store| store.progress(1).ok()).unwrap_or_default();
+        progress.iter().find(|(status, _)| *status == Status::Running).map(|(_, count)| *count)
+    };
+    let start = Instant::now();
+    while running().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing is tried");
+        sleep(Duration::from_millis(50));
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(running(), None);
 }
 
 fn bench_with_table_of_its_own(run: &[&str]) -> Value {

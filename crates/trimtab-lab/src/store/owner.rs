@@ -31,6 +31,11 @@ impl Owner {
         words.next().is_none().then_some(Owner { host, boot, process, began })
     }
 
+    /// The host that it runs on.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Its number.
     pub(super) fn process(&self) -> u32 {
         self.process

@@ -91,6 +91,8 @@ pub enum Claim {
     Taken {
         /// The number of that process, on the host where it runs.
         process: u32,
+        /// That host, where it is another: whether the process still runs cannot be seen.
+        host: Option<String>,
     },
 }
 
@@ -209,7 +211,8 @@ impl Store {
                         return Ok(Claim::Ended(self.decode_trial(raw)?));
                     }
                     Some(owner) if owner != this && !owner.is_gone(&this) => {
-                        return Ok(Claim::Taken { process: owner.process() });
+                        let host = (owner.host() != this.host()).then(|| owner.host().to_owned());
+                        return Ok(Claim::Taken { process: owner.process(), host });
                     }
                     _ => {}
                 }
@@ -225,6 +228,28 @@ impl Store {
         transaction.commit().map_err(failed)?;
         self.checkpointer.written();
         Ok(Claim::Yours(id))
+    }
+
+    /// Gives back a trial that this process has taken and not ended, or all of them: they are as if they had not
+    /// been taken, so that nobody waits for them.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`]; [`StoreError::Process`].
+    pub fn give_back(&mut self, trial: Option<i64>) -> Result<(), StoreError> {
+        let this = Owner::this().map_err(StoreError::Process)?.to_string();
+        let path = self.path.clone();
+        let failed = |source| StoreError::database(&path, "written", source);
+        let transaction = self.transaction()?;
+        transaction
+            .execute(
+                "delete from trial
+                 where status = 'running' and owner = ?1 and (?2 is null or id = ?2)",
+                params![this, trial],
+            )
+            .map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.checkpointer.written();
+        Ok(())
     }
 
     /// Takes a trial that failed, to do it again: what is stored of how it failed is gone. Whether it

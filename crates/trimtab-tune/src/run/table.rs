@@ -5,10 +5,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use trimtab_lab::interrupt;
+use trimtab_lab::observe::say;
 use trimtab_lab::store::{
     self, Claim, Measurement, NewExperiment, Outcome, Status, Store, Trial, TrialName,
 };
@@ -71,11 +72,12 @@ pub enum Offer<'a> {
     Known(Row),
 }
 
-/// A trial to be done, by the one who has this. Dropped without [`OpenTrial::end`] it can be taken again.
+/// A trial to be done, by the one who has this. Dropped without [`OpenTrial::end`] it is given back.
 #[derive(Debug)]
 pub struct OpenTrial<'a> {
     table: &'a Table,
-    id: i64,
+    /// Its number, once it was taken and as long as it has not ended.
+    id: Option<i64>,
     variant: String,
 }
 
@@ -85,6 +87,8 @@ const RUN_LIMIT: &str = "run limit";
 
 /// How long to wait before another process is asked again.
 const WAIT: Duration = Duration::from_millis(50);
+/// How long a process of another host is waited for before that is said.
+const SILENT: Duration = Duration::from_secs(5);
 
 /// What tables are stored as.
 pub(super) const VERB: &str = "tune table";
@@ -109,8 +113,13 @@ impl Table {
     /// # Errors
     /// That the store cannot be opened or written.
     pub fn open(work: &Path, subject: &str, limits: Limits) -> Result<Self> {
-        let mut store = Store::open(&work.join(store::FILE))?;
+        let path = work.join(store::FILE);
+        let mut store = Store::open(&path)?;
         let (experiment, _) = store.begin(&beginning(subject))?;
+        // On Ctrl-C the process may end before whoever does a trial comes to give it back.
+        interrupt::on_stop(move || {
+            _ = Store::open_existing(&path).and_then(|mut store| store.give_back(None));
+        });
         Ok(Self {
             store: Mutex::new(store),
             experiment,
@@ -132,13 +141,17 @@ impl Table {
         }
         drop(doing);
         // From here on it is given back however this ends.
-        let mut mine = OpenTrial { table: self, id: 0, variant: variant.to_owned() };
+        let mut mine = OpenTrial { table: self, id: None, variant: variant.to_owned() };
         let name = TrialName::new(&self.subject, variant);
+        let (start, mut is_said) = (Instant::now(), false);
         loop {
+            if interrupt::requested() {
+                bail!("interrupted");
+            }
             let claim = locked(&self.store).claim(self.experiment, &name)?;
             match claim {
                 Claim::Yours(id) => {
-                    mine.id = id;
+                    mine.id = Some(id);
                     return Ok(Offer::OpenTrial(mine));
                 }
                 Claim::Ended(trial) => {
@@ -147,12 +160,17 @@ impl Table {
                         return Ok(Offer::Known(row));
                     }
                     if locked(&self.store).reopen(row.id)? {
-                        mine.id = row.id;
+                        mine.id = Some(row.id);
                         return Ok(Offer::OpenTrial(mine));
                     }
                 }
-                Claim::Taken { .. } if interrupt::requested() => bail!("interrupted"),
-                Claim::Taken { .. } => std::thread::sleep(WAIT),
+                Claim::Taken { process, host } => {
+                    if let Some(host) = host.filter(|_| !is_said && start.elapsed() > SILENT) {
+                        say(&waits(variant, process, &host));
+                        is_said = true;
+                    }
+                    std::thread::sleep(WAIT);
+                }
             }
         }
     }
@@ -169,12 +187,23 @@ impl Table {
     }
 }
 
+/// What is said where a process of another host is waited for, which may be gone.
+fn waits(variant: &str, process: u32, host: &str) -> String {
+    format!(
+        "trimtab: waiting for {variant:?}, which process {process} on {host} tries\n\
+         hint: if that process is gone, stop this one and go on in another work directory with what was tried: \
+         trimtab tune trials --work OLD --export tried.jsonl, then trimtab tune trials --work NEW --import \
+         tried.jsonl"
+    )
+}
+
 impl OpenTrial<'_> {
     /// Stores how it ended; gives what is stored.
     ///
     /// # Errors
     /// That the store cannot be written.
-    pub fn end(self, outcome: &Outcome, measurements: &[Measurement]) -> Result<Row> {
+    pub fn end(mut self, outcome: &Outcome, measurements: &[Measurement]) -> Result<Row> {
+        let id = self.id.context("a trial was ended that was not taken")?;
         let mut measurements = measurements.to_vec();
         let is_good = outcome.status != Status::Failed;
         if !is_good && outcome.reason.as_deref().is_some_and(is_limit) {
@@ -186,10 +215,10 @@ impl OpenTrial<'_> {
                 Measurement::new(RUN_LIMIT, "s", run.as_secs_f64()),
             ]);
         }
-        let mut store = locked(&self.table.store);
-        store.end(self.id, outcome, &measurements)?;
+        locked(&self.table.store).end(id, outcome, &measurements)?;
+        self.id = None;
         Ok(Row {
-            id: self.id,
+            id,
             is_good,
             reason: outcome.reason.clone(),
             image: outcome.image_hash.clone(),
@@ -200,6 +229,10 @@ impl OpenTrial<'_> {
 
 impl Drop for OpenTrial<'_> {
     fn drop(&mut self) {
+        if self.id.is_some() {
+            // Where that fails, others see that this process is gone, if they are on its host.
+            let _ = locked(&self.table.store).give_back(self.id);
+        }
         locked(&self.table.doing).remove(&self.variant);
         self.table.done.notify_all();
     }
@@ -266,6 +299,26 @@ mod tests {
         let table = open(1, 1);
         let Offer::Known(row) = table.take("-O3").unwrap() else { panic!("it works") };
         assert_eq!((row.is_good, row.measurements), (true, measured.to_vec()));
+    }
+
+    #[test]
+    fn who_waits_for_another_host_is_told_for_whom_and_what_to_do() {
+        let text = waits("-O2 -fweb", 17, "node7");
+        for part in ["-O2 -fweb", "process 17 on node7", "--export", "--import"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_has_not_ended_is_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = Table::open(folder.path(), "app", limits(5, 5)).unwrap();
+        let ended = mine(&table, "-O2").end(&Outcome::done().image("abc"), &[]);
+        let open = mine(&table, "-O3");
+        let progress = || locked(&table.store).progress(table.experiment).unwrap();
+        assert_eq!(progress(), [(Status::Running, 1), (Status::Done, 1)], "{ended:?}");
+        drop(open);
+        assert_eq!(progress(), [(Status::Done, 1)]);
     }
 
     #[test]
