@@ -295,6 +295,25 @@ fn what_cannot_be_tuned_is_said() {
 }
 
 #[test]
+fn a_held_out_run_that_cannot_be_counted_is_said_before_the_search_and_not_kept() {
+    let bench = bench();
+    let there = bench.file("trimtab-work/there");
+    let held_out = format!("test -e {} && ./sum more", there.display());
+    let run = tune(&["--run", "./sum", "--held-out", &held_out]);
+    let (code, _, error) = bench.trimtab(&run);
+    assert_eq!(code, 1, "{error}");
+    assert!(error.contains("the run that is held out cannot be counted: with -O2 alone"), "{error}");
+    assert!(error.contains("--held-out"), "{error}");
+    let store = Store::open_existing(&bench.file("trimtab-work").join(store::FILE)).unwrap();
+    let trials: u64 = store.progress(1).unwrap().iter().map(|(_, count)| count).sum();
+    assert_eq!(trials, 2, "the base and its image alone were tried");
+    fs::write(there, "").unwrap();
+    let (code, _, error) = bench.trimtab(&run);
+    assert_eq!(code, 0, "{error}");
+    assert!(bench.json("out.json")["minimal"]["held_out_ratio"].as_f64().is_some());
+}
+
+#[test]
 fn flags_that_make_a_build_or_run_hang_are_failures_with_a_reason() {
     let bench = bench();
     fs::write(bench.file("flags.txt"), "-DHANG\n-DFEWER\n-DSTUCK\n").unwrap();

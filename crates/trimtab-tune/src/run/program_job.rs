@@ -10,7 +10,7 @@ use super::all_objects::on_all_objects;
 use super::arms::{MeasuredArm, program_arms};
 use super::decided::{Found, timed};
 use super::elsewhere::{Fingerprint, ProgramElsewhere};
-use super::held_out::{HeldOut, held_out};
+use super::held_out::{HeldOut, held_out, held_out_base};
 use super::hot;
 use super::job::Job;
 use super::program::ProgramSubject;
@@ -43,13 +43,16 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
         None => &program,
     };
     let tuning = Tuning::make(&tools, &program, subject, observe)?;
+    let held_out = held_out_base(&tuning, &program, observe)?;
     let arms = program_arms(&tuning, &tools, &program, observe)?;
     takes_flags(&tuning, &arms)?;
     let mut job = Job::done(&tuning, &request.plan, &arms, observe)?;
     job.report.origin.clone_from(&tools.source.origin);
     job.report.compiler.clone_from(&tools.compiler.version);
     job.report.core = program_core(&tuning, &tools, &job)?;
-    judged(&tuning, &program, &mut job.report, observe)?;
+    if let Some(base) = &held_out {
+        judged(&tuning, &program, base, &mut job.report, observe)?;
+    }
     let Job { report, driven, minimal, .. } = &mut job;
     let mut stopwatch = stopwatch(request, &tools, &program)?;
     report.timed_on = request.time_on.as_ref().map(|board| board.host.clone());
@@ -115,25 +118,23 @@ fn takes_flags(tuning: &Tuning<'_>, arms: &[MeasuredArm]) -> Result<()> {
     .into())
 }
 
-/// Counts the run that is held out.
+/// Counts the run that is held out, beside what it costs with the flags of the base.
 fn judged(
     tuning: &Tuning<'_>,
     program: &ProgramSubject<'_>,
+    base: &HeldOut,
     report: &mut TuneProgram,
     observe: &dyn Observe,
 ) -> Result<()> {
     let Some(command) = &program.source.held_out else { return Ok(()) };
-    let stage = observe.stage("count the run that is held out");
+    let stage = observe.stage("count the run that is held out with what was found");
     let counted = |flags: &str| -> Result<Option<HeldOut>> {
         let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
         held_out(tuning.evaluator.table(), program, &flags, command)
     };
-    let Some(base) = counted(&tuning.space.flags(&tuning.space.base()).join(" "))? else {
-        return Ok(());
-    };
     let compares = program.source.compares_output;
     let ratio = |flags: &str| -> Result<Option<f64>> {
-        let found = counted(flags)?.filter(|found| !compares || found.prints_as(&base));
+        let found = counted(flags)?.filter(|found| !compares || found.prints_as(base));
         Ok(found.map(|found| found.cost / base.cost))
     };
     report.best.held_out_ratio = ratio(&report.best.flags)?;

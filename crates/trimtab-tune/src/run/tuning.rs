@@ -230,14 +230,16 @@ fn number(image: &str) -> u64 {
 pub fn unusable(fault: Fault, flags: &[String]) -> anyhow::Error {
     match fault {
         Fault::Other(error) => error,
-        Fault::Flags(reason) => {
-            let flags = flags.join(" ");
-            let failure = Failure::new(format!("it cannot be tuned: with {flags} alone, {reason}"));
-            match is_limit(&reason) {
-                true => failure.hint(LONGER).into(),
-                false => failure.into(),
-            }
-        }
+        Fault::Flags(reason) => useless("it cannot be tuned", &reason, flags).into(),
+    }
+}
+
+/// That there is nothing to compare with, as the flags that all others are compared with fail.
+pub fn useless(what: &str, reason: &str, flags: &[String]) -> Failure {
+    let failure = Failure::new(format!("{what}: with {} alone, {reason}", flags.join(" ")));
+    match is_limit(reason) {
+        true => failure.hint(LONGER),
+        false => failure,
     }
 }
 
