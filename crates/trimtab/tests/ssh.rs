@@ -303,6 +303,34 @@ fn the_best_are_timed_on_a_board_which_gets_a_copy() {
     assert!(error.contains("Connection refused"), "{error}");
 }
 
+/// Stands for the source of a program of the catalogue, as if it had been fetched.
+const FETCHED: &str = "#include <stdio.h>\n#include \"by.h\"\n\
+                       int main(void) { unsigned x = 1; for (int i = 0; i < 9000; i++) x = x * BY + (x >> 3);\n\
+                       printf(\"%u\\n\", x); return 0; }\n";
+
+#[test]
+fn a_program_of_the_catalogue_is_counted_and_timed_on_boards_that_have_nothing_of_it() {
+    let mut boards = Boards::start(&[]);
+    let works = tempfile::tempdir().unwrap();
+    let tree = works.path().join("tune/sources/mujs/tree");
+    fs::create_dir_all(&tree).unwrap();
+    fs::write(tree.with_file_name("version"), "1").unwrap();
+    for (name, text) in [("main.c", FETCHED), ("one.c", ""), ("by.h", "#define BY 31\n")] {
+        fs::write(tree.join(name), text).unwrap();
+    }
+    fs::write(works.path().join("flags.txt"), "-O3\n-funroll-loops\n-fno-inline\n").unwrap();
+    fs::write(works.path().join(".trimtab-lock"), "").unwrap();
+    boards.hide(&[works.path(), boards.folder.path()].map(Path::to_owned));
+    boards.add(&["board"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trimtab"));
+    command.current_dir(works.path()).args(["tune", "program", "mujs", "--flags", "flags.txt"]);
+    command.args(["--budget", "4", "--rounds", "2", "--json", "-", "--work", "."]);
+    command.args(["--ssh", "board", "--ssh-copy", "--time-on", "board", &boards.option()]);
+    let (json, workers) = found(&command.stdin(Stdio::null()).output().unwrap());
+    assert_eq!((&json["timed_on"], &workers["restarted"]), (&"board".into(), &0.into()));
+    assert!(json["timed"].as_array().unwrap().len() >= 2, "{json:#}");
+}
+
 #[test]
 fn boards_that_cannot_be_reached_are_one_error() {
     let (project, works) = (project(), tempfile::tempdir().unwrap());

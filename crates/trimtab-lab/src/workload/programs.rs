@@ -43,6 +43,8 @@ pub struct Sources {
     pub libraries: &'static [String],
     /// Name and version of the package.
     pub package: String,
+    /// Where the package is unpacked; none where there is none.
+    pub tree: Option<PathBuf>,
 }
 
 /// The programs, by the rank that the catalogue gives them: the one that is nothing but calls first.
@@ -82,15 +84,15 @@ impl Program {
         let manifest = self.manifest;
         let mut files = Vec::new();
         let mut package = String::new();
-        let mut tree = folder.to_owned();
+        let mut tree = None;
         if let Some(name) = self.package {
             fs::create_dir_all(cache).with_context(cannot)?;
             let (found, version) = debian::source(name, cache)?;
             package = format!("{name} {version}");
-            tree = found;
+            let found = tree.insert(found);
             for pattern in &manifest.files {
-                let (within, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
-                files.extend(matching(&tree.join(within), name, &manifest.except)?);
+                let (within, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+                files.extend(matching(&found.join(within), name, &manifest.except)?);
             }
             if files.is_empty() && !manifest.files.is_empty() {
                 return Err(Failure::new(format!(
@@ -111,9 +113,9 @@ impl Program {
             write_if_new(&folder.join(name), &inputs::make(*input))?;
         }
         files.sort();
-        let tree = tree.display().to_string();
-        let flags = manifest.flags.iter().map(|flag| flag.replace('@', &tree).into()).collect();
-        Ok(Sources { files, flags, libraries: &manifest.libraries, package })
+        let at = tree.as_deref().unwrap_or(folder).display().to_string();
+        let flags = manifest.flags.iter().map(|flag| flag.replace('@', &at).into()).collect();
+        Ok(Sources { files, flags, libraries: &manifest.libraries, package, tree })
     }
 }
 

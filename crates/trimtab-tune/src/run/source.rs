@@ -1,5 +1,6 @@
 //! A program to tune: where its source is, how it is built, run and checked.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,9 +13,12 @@ use trimtab_lab::workload::programs::{self, Program, Sources};
 
 use super::hot::HotObjects;
 use super::request::Programs;
+use super::room;
 
 /// What a program of the catalogue is called where it is built.
 const BUILT: &str = "program";
+/// Where the source of its package is, in its folder.
+const UNPACKED: &str = "source";
 
 /// A program to tune.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -72,7 +76,7 @@ impl ProgramSource {
                     .field("program", program.display());
                 let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 left_out.push(folder.join(".git"));
-                let digest = super::room::digest(folder, &left_out)?;
+                let digest = room::digest(folder, &left_out)?;
                 let key = key.field("source", &digest);
                 Ok(ProgramSource {
                     name,
@@ -116,23 +120,22 @@ impl ProgramSource {
         })?;
         let folder = work.join("programs").join(name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let sources = found.prepare(&work.join("sources"), &folder)?;
+        let mut sources = found.prepare(&work.join("sources"), &folder)?;
+        move_into(&folder, &mut sources)?;
         let (compiler, flags) = match found.is_cxx {
             true => ("\"$CXX\"", "$CXXFLAGS"),
             false => ("\"$CC\"", "$CFLAGS"),
         };
-        // Files of the workload's folder are compiled in the copy of it.
-        let files = sources.files.iter().map(|file| file.strip_prefix(&folder).unwrap_or(file));
         let build = format!(
             "{compiler} {} {flags} {} -o {BUILT} {}",
             shell::command_line(&sources.flags),
-            shell::command_line(files),
+            shell::command_line(&sources.files),
             shell::command_line(sources.libraries)
         );
-        let apart = object_by_object((compiler, flags), &sources, &folder);
+        let apart = object_by_object((compiler, flags), &sources);
         let run = |arguments: &[String]| run(found, arguments);
-        let digest = super::room::digest(&folder, &[])?;
-        let key = Key::new("tune-catalogue/1")
+        let digest = room::digest(&folder, &[])?;
+        let key = Key::new("tune-catalogue/2")
             .field("build", &build)
             .field("source", &sources.package)
             .field("small", run(found.small))
@@ -162,8 +165,38 @@ impl ProgramSource {
     }
 }
 
+/// Copies what a package has into a program's folder, and names all by paths in that, so that copies of it are built
+/// from nothing else: in any work directory, and on a board.
+fn move_into(folder: &Path, sources: &mut Sources) -> Result<()> {
+    let own = format!("{}/", folder.display());
+    let mut names = vec![(own, String::new())];
+    if let Some(tree) = &sources.tree {
+        let place = folder.join(UNPACKED);
+        let cannot = || format!("cannot copy {} to {}", tree.display(), place.display());
+        if !place.exists() {
+            // Whole or not at all, also where the process ends meanwhile.
+            let half = folder.with_extension(UNPACKED);
+            _ = fs::remove_dir_all(&half);
+            room::copy(tree, &half, &[]).with_context(cannot)?;
+            fs::rename(&half, &place).with_context(cannot)?;
+        }
+        names.insert(0, (tree.display().to_string(), UNPACKED.to_owned()));
+    }
+    let named = |text: &OsStr| {
+        let text = text.to_string_lossy().into_owned();
+        names.iter().fold(text, |text, (from, to)| text.replace(from, to))
+    };
+    for file in &mut sources.files {
+        *file = named(file.as_os_str()).into();
+    }
+    for flag in &mut sources.flags {
+        *flag = named(flag).into();
+    }
+    Ok(())
+}
+
 /// A command that builds a program of the catalogue object by object, by a compiler with flags.
-fn object_by_object((compiler, flags): (&str, &str), sources: &Sources, folder: &Path) -> String {
+fn object_by_object((compiler, flags): (&str, &str), sources: &Sources) -> String {
     let given = shell::command_line(&sources.flags);
     let mut text = String::new();
     let mut objects: Vec<String> = Vec::new();
@@ -174,7 +207,7 @@ fn object_by_object((compiler, flags): (&str, &str), sources: &Sources, folder: 
             true => shell::quoted(format!("{stem}-{number}.o")),
             false => plain,
         };
-        let file = shell::quoted(file.strip_prefix(folder).unwrap_or(file));
+        let file = shell::quoted(file);
         text += &format!("{compiler} {given} {flags} -c {file} -o {object} && ");
         objects.push(object);
     }
@@ -207,6 +240,31 @@ fn first_word(run: &str) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_of_the_catalogue_is_built_from_its_folder_alone_and_is_the_same_anywhere() {
+        let prepared = || {
+            let work = tempfile::tempdir().unwrap();
+            let tree = work.path().join("sources/tinyxml2/tree");
+            fs::create_dir_all(&tree).unwrap();
+            fs::write(tree.with_file_name("version"), "9").unwrap();
+            fs::write(tree.join("tinyxml2.cpp"), "int x;").unwrap();
+            fs::write(tree.join("tinyxml2.h"), "extern int x;").unwrap();
+            let program = Programs::Catalogue("tinyxml2".to_owned());
+            let find = || ProgramSource::prepare(&program, work.path(), Vec::new()).unwrap();
+            let (first, again) = (find(), find());
+            assert_eq!(first.key, again.key);
+            (work, first)
+        };
+        let ((work, one), (_other, two)) = (prepared(), prepared());
+        assert_eq!((&one.build, &one.apart, &one.key), (&two.build, &two.apart, &two.key));
+        let place = work.path().display().to_string();
+        for build in [&one.build, one.apart.as_ref().unwrap()] {
+            assert!(build.contains("-Isource") && build.contains("source/tinyxml2.cpp"), "{build}");
+            assert!(build.contains(" xml.cc") && !build.contains(&place), "{build}");
+        }
+        assert!(one.template.join("source/tinyxml2.h").is_file());
+    }
 
     #[test]
     fn the_program_is_what_the_run_begins_with() {

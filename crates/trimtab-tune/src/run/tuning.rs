@@ -126,8 +126,8 @@ pub fn prepare_found(
     let rooms = rooms.map_or_else(|| root.join(TUNE).join(ROOMS), Path::to_owned);
     fs::create_dir_all(&rooms).with_context(|| format!("cannot make {}", rooms.display()))?;
     room::tidy(&rooms, "");
-    drop(work);
     let source = find(&root)?;
+    drop(work);
     stage.done(&source.origin);
     Ok(Toolset { source, compiler, counter, setup: setup.clone(), root, rooms })
 }
