@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+use trimtab_lab::bytes::Bytes;
+use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
-use trimtab_lab::process::Job;
+use trimtab_lab::process::{Job, ProcessError};
 use trimtab_lab::tools;
 
 use super::probing;
@@ -34,7 +37,16 @@ pub struct Compiler {
     pub version: String,
     /// What merges profiles of clang, where it is there.
     pub profdata: Option<PathBuf>,
+    /// What programs are made with beside it: its libraries, assembler and linker.
+    pub parts: Key,
+    /// What `-march=native` stands for here: a hash.
+    native: String,
 }
+
+/// The libraries of a compiler whose instructions count, where they are there.
+const LIBRARIES: [&str; 3] = ["libc.so.6", "libm.so.6", "libstdc++.so.6"];
+/// The programs that it starts.
+const PROGRAMS: [&str; 2] = ["as", "ld"];
 
 /// How long a compiler may take to say something.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -71,7 +83,17 @@ impl Compiler {
             Family::Clang => tools::find("llvm-profdata").ok().map(|found| found.path),
             Family::Gcc => None,
         };
-        Ok(Self { cxx: cxx(&c, family), c, family, version, profdata })
+        let (parts, native) = (parts(&c)?, native(&c));
+        Ok(Self { cxx: cxx(&c, family), c, family, version, profdata, parts, native })
+    }
+
+    /// What a trial of flags is called: flags for the machine's own processor are others where that is another.
+    pub fn trial(&self, flags: &[String]) -> String {
+        let text = flags.join(" ");
+        match flags.iter().any(|flag| flag.ends_with("=native")) {
+            true => format!("{text} (native {})", self.native),
+            false => text,
+        }
     }
 
     /// The space of its flags on top of `level`, as it takes them: without those that it refuses or
@@ -118,6 +140,42 @@ impl Compiler {
     }
 }
 
+/// What a compiler makes programs with: SHA-256 of its libraries, and what its assembler and linker are.
+fn parts(c: &Path) -> Result<Key> {
+    let ask = |what: String| {
+        let job = Job::new(format!("asking the compiler for {what}"), c).arg(what).limit(LIMIT);
+        Ok::<_, ProcessError>(job.run_captured()?.trim().to_owned())
+    };
+    let mut key = Key::new("compiler-parts/1");
+    for name in LIBRARIES {
+        // Where it has none, it says the bare name.
+        let path = PathBuf::from(ask(format!("-print-file-name={name}"))?);
+        if path.is_absolute() {
+            let bytes = Bytes::open(&path);
+            let bytes = bytes.with_context(|| format!("cannot read {}", path.display()))?;
+            key = key.bytes(name, &bytes);
+        }
+    }
+    for name in PROGRAMS {
+        let tool = ask(format!("-print-prog-name={name}"))?;
+        let job = Job::new(format!("asking {tool} for its version"), tool).arg("--version");
+        // clang needs no assembler.
+        let said = job.limit(LIMIT).run_captured().unwrap_or_default();
+        key = key.field(name, said.lines().next().unwrap_or_default());
+    }
+    Ok(key)
+}
+
+/// What `-march=native` stands for: a hash of what the compiler would start.
+fn native(c: &Path) -> String {
+    let line = "\"$0\" -march=native '-###' -S -x c /dev/null -o - 2>&1";
+    let job = Job::new("asking the compiler for the processor", "/bin/sh");
+    // clang names the folder that it runs in. One that does not know the option says so, each time the same.
+    let said = job.args(["-c", line]).arg(c).dir("/").limit(LIMIT);
+    let said = said.run_captured().unwrap_or_else(|error| error.to_string());
+    hex::encode(&Sha256::digest(said)[..8])
+}
+
 /// The compiler for C++ that belongs to one for C.
 fn cxx(c: &Path, family: Family) -> PathBuf {
     let name = c.file_name().unwrap_or_default().to_string_lossy();
@@ -156,6 +214,26 @@ mod tests {
         assert!(point("-funroll-loops").is_some() && point("-ffast-math").is_none());
         assert!(refused.iter().all(|option| point(option).is_none()), "{refused:?}");
         assert!(probing::refused(&compiler.c, "-O2", &refused).unwrap().len() == refused.len());
+    }
+
+    #[test]
+    fn trials_of_another_processor_or_c_library_have_other_names() {
+        let compiler = Compiler::find("gcc").unwrap();
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let name = |compiler: &Compiler, text: &str| compiler.trial(&words(text));
+        let other = Compiler { native: "other".to_owned(), ..compiler.clone() };
+        assert_eq!(name(&compiler, "-O2 -fweb"), "-O2 -fweb");
+        assert_eq!(name(&other, "-O2 -march=x86-64-v3"), "-O2 -march=x86-64-v3");
+        for flags in ["-O2 -march=native", "-O3 -mtune=native -fweb"] {
+            assert!(name(&compiler, flags).starts_with(flags));
+            assert_ne!(name(&compiler, flags), name(&other, flags));
+        }
+        let said = format!("{:?}", compiler.parts);
+        for part in LIBRARIES.iter().chain(&PROGRAMS) {
+            assert!(said.contains(&format!("{part:?}: \"")), "{part}: {said}");
+        }
+        let again = Compiler::find("gcc").unwrap();
+        assert_eq!((&again.parts, &again.native), (&compiler.parts, &compiler.native));
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Assignment {
 /// What tells whether two machines count the same.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// Hash of the subject's key: compiler, QEMU, limits, and the source as it is told.
+    /// Hash of the subject's key: compiler with its libraries, QEMU, limits, and the source as it is told.
     key: String,
     /// The program at the level that is tuned on top of; none where it does not build.
     image: Option<Image>,
@@ -92,7 +92,7 @@ impl Fingerprint {
     /// Why a machine with this one counts something else than one with `other`.
     fn difference(&self, other: &Self) -> Option<&'static str> {
         let differences = [
-            (self.key != other.key, "another compiler or QEMU"),
+            (self.key != other.key, "another compiler, linker, C library or QEMU"),
             (self.image != other.image, "a compiler or C library that makes another program"),
             (self.costs != other.costs, "a C library that executes other instructions"),
             (
@@ -180,6 +180,10 @@ impl Subject for ProgramElsewhere<'_> {
 
     fn key(&self) -> Key {
         self.of.key()
+    }
+
+    fn trial(&self, flags: &[String]) -> String {
+        self.of.trial(flags)
     }
 
     fn limits(&self) -> Limits {
@@ -309,7 +313,7 @@ mod tests {
         };
         assert_eq!(own().difference(&own()), None);
         for (other, expected) in [
-            (Fingerprint { key: "l".to_owned(), ..own() }, "another compiler or QEMU"),
+            (Fingerprint { key: "l".to_owned(), ..own() }, "another compiler, linker, C library or QEMU"),
             (Fingerprint { image: image("b"), ..own() }, "makes another program"),
             (Fingerprint { costs: None, ..own() }, "executes other instructions"),
             (Fingerprint { native: image("o"), ..own() }, "another processor"),

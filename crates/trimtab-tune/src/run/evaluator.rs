@@ -145,7 +145,7 @@ impl<'a> Evaluator<'a> {
 
     fn evaluated(&self, flags: &[String], keeps_failures: bool) -> Result<Evaluation> {
         let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
-        let row = match self.table.take(&flags.join(" "))? {
+        let row = match self.table.take(&self.subject.trial(flags))? {
             Offer::Known(row) => {
                 count(&self.counts.known);
                 row
@@ -197,7 +197,7 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// As [`Self::evaluate`], where they were not.
     pub fn peek(&self, flags: &[String]) -> Result<Evaluation> {
-        match self.table.take(&flags.join(" "))? {
+        match self.table.take(&self.subject.trial(flags))? {
             Offer::Known(row) => Ok(read(&row)),
             Offer::OpenTrial(mine) => {
                 drop(mine);

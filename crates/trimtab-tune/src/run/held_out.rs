@@ -5,7 +5,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
 
 use super::program::ProgramSubject;
-use super::subject::Fault;
+use super::subject::{Fault, Subject};
 use super::table::{Offer, Row, Table};
 use super::tuning::{Tuning, useless};
 
@@ -89,7 +89,7 @@ fn counted(
         HeldOut::read(&row, metric)
             .ok_or_else(|| row.reason.unwrap_or_else(|| "it was not counted".to_owned()))
     };
-    let mine = match table.take(&format!("held out {command}: {}", flags.join(" ")))? {
+    let mine = match table.take(&format!("held out {command}: {}", program.trial(flags)))? {
         Offer::Known(row) => return Ok(read(row)),
         Offer::OpenTrial(mine) => mine,
     };

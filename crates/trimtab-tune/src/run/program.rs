@@ -141,6 +141,7 @@ impl Subject for ProgramSubject<'_> {
             .clone()
             .field("compiler", self.compiler.c.display())
             .field("compiler-version", &self.compiler.version)
+            .after(&self.compiler.parts)
             .field("qemu", &self.counter.version)
             // What fails for want of memory does not with more.
             .field("memory", self.limits.memory);
@@ -148,6 +149,10 @@ impl Subject for ProgramSubject<'_> {
             Some(core) => key.after(&core.key),
             None => key,
         }
+    }
+
+    fn trial(&self, flags: &[String]) -> String {
+        self.compiler.trial(flags)
     }
 
     fn limits(&self) -> Limits {

@@ -20,6 +20,11 @@ pub trait Subject: Sync {
     /// All that evaluations depend on beside the flags and limits of time.
     fn key(&self) -> Key;
 
+    /// What a trial of flags is called: all that it depends on beside the key.
+    fn trial(&self, flags: &[String]) -> String {
+        flags.join(" ")
+    }
+
     /// What a build and a run may take.
     fn limits(&self) -> Limits;
 
