@@ -111,6 +111,9 @@ pub struct SpaceSummary {
     pub level: String,
     /// Options that the compiler lists or the file has, and the compiler refuses or ignores.
     pub refused: Vec<String>,
+    /// Options of the file of flags that were left out, with the reason.
+    #[serde(default)]
+    pub left_out: Vec<FailingFlags>,
 }
 
 /// Processes that built and counted.

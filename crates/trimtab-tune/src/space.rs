@@ -16,7 +16,7 @@ mod group;
 use std::fmt;
 
 pub use clang::clang;
-pub use forbidden::{Purpose, is_forbidden};
+pub use forbidden::{Purpose, is_forbidden, is_portable};
 pub use gcc::{GccLists, gcc};
 pub use grammar::{GrammarError, parse, print};
 pub use group::Group;

@@ -102,10 +102,10 @@ fn what_helps_is_found_what_is_wrong_is_remembered_and_nothing_is_done_twice() {
 #[test]
 fn what_a_run_reads_and_writes_in_the_folder_is_no_part_of_the_program() {
     let bench = bench();
-    let words = tune(&["--run", "./sum", "--html"]).iter().fold(
-        "exec trimtab".to_owned(),
-        |line, word| format!("{line} '{}'", word.replace('\'', "'\\''")),
-    );
+    let words =
+        tune(&["--run", "./sum", "--html"]).iter().fold("exec trimtab".to_owned(), |line, word| {
+            format!("{line} '{}'", word.replace('\'', "'\\''"))
+        });
     let run = |page: &str, log: &str| {
         bench.sh(&format!("{words} {page} > {log} 2>> errors.txt"));
         bench.json("out.json")
@@ -302,7 +302,10 @@ fn a_held_out_run_that_cannot_be_counted_is_said_before_the_search_and_not_kept(
     let run = tune(&["--run", "./sum", "--held-out", &held_out]);
     let (code, _, error) = bench.trimtab(&run);
     assert_eq!(code, 1, "{error}");
-    assert!(error.contains("the run that is held out cannot be counted: with -O2 alone"), "{error}");
+    assert!(
+        error.contains("the run that is held out cannot be counted: with -O2 alone"),
+        "{error}"
+    );
     assert!(error.contains("--held-out"), "{error}");
     let store = Store::open_existing(&bench.file("trimtab-work").join(store::FILE)).unwrap();
     let trials: u64 = store.progress(1).unwrap().iter().map(|(_, count)| count).sum();
@@ -311,6 +314,39 @@ fn a_held_out_run_that_cannot_be_counted_is_said_before_the_search_and_not_kept(
     let (code, _, error) = bench.trimtab(&run);
     assert_eq!(code, 0, "{error}");
     assert!(bench.json("out.json")["minimal"]["held_out_ratio"].as_f64().is_some());
+}
+
+#[test]
+fn lines_of_a_file_of_flags_that_are_left_out_are_said() {
+    let bench = bench();
+    let more = "-ffast-math\nEITHER 3\n-O3 -march=native\n-mavx2\n-fweb\n";
+    fs::write(bench.file("flags.txt"), format!("{FLAGS}{more}")).unwrap();
+    let run = tune(&["--run", "./sum", "--budget", "4"]);
+    let run: Vec<&str> = run.into_iter().filter(|word| *word != "--quiet").collect();
+    let place = run.iter().position(|word| *word == "24").unwrap();
+    let run = [&run[..place - 1], &run[place + 1..]].concat();
+    let (code, output, error) = bench.trimtab(&run);
+    assert_eq!(code, 0, "{error}");
+    let json = bench.json("out.json");
+    let flags = |row: &Value| row["flags"].as_str().unwrap().to_owned();
+    let left_out: Vec<String> =
+        json["space"]["left_out"].as_array().unwrap().iter().map(flags).collect();
+    assert_eq!(left_out, ["-ffast-math", "-O3 -march=native", "-mavx2"]);
+    assert_eq!(json["space"]["flags"], 8);
+    assert!(output.contains("-mavx2") && output.contains("--portable"), "{output}");
+    assert!(error.contains("left out: -ffast-math"), "{error}");
+}
+
+#[test]
+fn of_a_folder_that_is_built_already_it_is_said_what_to_do() {
+    let bench = bench();
+    fs::write(bench.file("GNUmakefile"), "sum: sum.c\n\t$(CC) $(CFLAGS) -o $@ $<\n").unwrap();
+    bench.good("make", &["-s"]);
+    let mut run = vec!["tune", "program", "-q", "--build", "make CC=\"$CC\" CFLAGS=\"$CFLAGS\""];
+    run.extend(["--run", "./sum", "--flags", "flags.txt"]);
+    let (code, _, error) = bench.trimtab(&run);
+    assert!(code == 1 && error.contains("the same program with all flags"), "{error}");
+    assert!(error.contains("make clean") && !error.contains("hand them over"), "{error}");
 }
 
 #[test]

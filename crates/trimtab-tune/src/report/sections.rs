@@ -253,12 +253,18 @@ impl TuneProgram {
                 Block::Names(self.space.refused.clone()),
             ]
         });
+        let left_out = (!self.space.left_out.is_empty()).then(|| {
+            let rows = self.space.left_out.iter();
+            let rows = rows.map(|left| row![code(&left.flags), detail(&left.reason)]);
+            let title = "Left out of the file of flags";
+            Block::from(Table::new(title, [name("flags"), text("why")], rows))
+        });
         let lede = "What makes the program fail, alone or together: it is not tried again.";
         let title = "Flags that do not go";
         let table = Table::new(title, [name("flags"), text("what came of them")], rows);
-        (!self.failing.is_empty() || refused.is_some()).then(|| {
-            Section::new("failing", title, lede).with(table).with_all(refused.into_iter().flatten())
-        })
+        let others: Vec<Block> = refused.into_iter().flatten().chain(left_out).collect();
+        (!self.failing.is_empty() || !others.is_empty())
+            .then(|| Section::new("failing", title, lede).with(table).with_all(others))
     }
 
     pub(super) fn what_was_done(&self) -> Option<Section> {

@@ -17,7 +17,12 @@ fn sample() -> TuneProgram {
     TuneProgram {
         program: "bzip2".to_owned(),
         compiler: "gcc 12".to_owned(),
-        space: SpaceSummary { flags: 300, options: 700, level: "-O2".to_owned(), refused: vec![] },
+        space: SpaceSummary {
+            flags: 300,
+            options: 700,
+            level: "-O2".to_owned(),
+            ..SpaceSummary::default()
+        },
         search: "incumbent".to_owned(),
         budget: 100,
         seed: 1,
@@ -124,8 +129,7 @@ fn the_lines_to_paste_give_each_compiler_and_the_linker_what_was_built_with() {
     assert_eq!(plain[0], "CFLAGS=\"-O3 -fweb\" CXXFLAGS=\"-O3 -fweb\"");
     assert_eq!(plain[2], "CFLAGS = \"-O3 -fweb\"\nCXXFLAGS = \"-O3 -fweb\"");
     for flags in ["-O3 -flto=auto", "-O2 -fprofile-use"] {
-        let expected =
-            format!("CFLAGS=\"{flags}\" CXXFLAGS=\"{flags}\" LDFLAGS=\"{flags}\"");
+        let expected = format!("CFLAGS=\"{flags}\" CXXFLAGS=\"{flags}\" LDFLAGS=\"{flags}\"");
         assert_eq!(lines(flags)[0], expected);
     }
 }

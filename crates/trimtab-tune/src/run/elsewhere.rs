@@ -313,7 +313,10 @@ mod tests {
         };
         assert_eq!(own().difference(&own()), None);
         for (other, expected) in [
-            (Fingerprint { key: "l".to_owned(), ..own() }, "another compiler, linker, C library or QEMU"),
+            (
+                Fingerprint { key: "l".to_owned(), ..own() },
+                "another compiler, linker, C library or QEMU",
+            ),
             (Fingerprint { image: image("b"), ..own() }, "makes another program"),
             (Fingerprint { costs: None, ..own() }, "executes other instructions"),
             (Fingerprint { native: image("o"), ..own() }, "another processor"),

@@ -63,6 +63,7 @@ impl Job {
                 options: tuning.space.options() as u64,
                 level: tuning.space.level.clone(),
                 refused: tuning.refused.clone(),
+                left_out: tuning.left_out.clone(),
             },
             search: plan.method.name().to_owned(),
             budget: plan.budget as u64,

@@ -106,9 +106,9 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
         Choices::Measured | Choices::Searched => config_options(&build)?,
     };
     if request.choices == Choices::Searched {
-        read.0 = read.0.with_configuration(&options);
+        read.space = read.space.with_configuration(&options);
     }
-    stage.done(&read.0.to_string());
+    stage.done(&read.to_string());
 
     let folder = tempfile::Builder::new().prefix(".tune-").tempdir_in(work.path());
     let folder = folder.context("cannot make a folder for boots in the work directory")?;

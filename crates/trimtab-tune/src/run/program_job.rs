@@ -16,6 +16,7 @@ use super::job::Job;
 use super::program::ProgramSubject;
 use super::request::Request;
 use super::results::{checks, core_costs, repeat};
+use super::source::ProgramSource;
 use super::stopwatch::{Here, OnBoard, Stopwatch};
 use super::subject::Subject;
 use super::tuning::{Toolset, Tuning, prepare};
@@ -45,7 +46,7 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     let tuning = Tuning::make(&tools, &program, subject, observe)?;
     let held_out = held_out_base(&tuning, &program, observe)?;
     let arms = program_arms(&tuning, &tools, &program, observe)?;
-    takes_flags(&tuning, &arms)?;
+    takes_flags(&tuning, &tools.source, &arms)?;
     let mut job = Job::done(&tuning, &request.plan, &arms, observe)?;
     job.report.origin.clone_from(&tools.source.origin);
     job.report.compiler.clone_from(&tools.compiler.version);
@@ -98,7 +99,7 @@ fn program_core(tuning: &Tuning<'_>, tools: &Toolset, job: &Job) -> Result<Optio
 }
 
 /// Fails where the build gives the same program whatever it is told.
-fn takes_flags(tuning: &Tuning<'_>, arms: &[MeasuredArm]) -> Result<()> {
+fn takes_flags(tuning: &Tuning<'_>, source: &ProgramSource, arms: &[MeasuredArm]) -> Result<()> {
     let own = arms.iter().map(|arm| &arm.result).filter(|arm| arm.other_compiler.is_none());
     let mut ratios = own.flat_map(|arm| [arm.ratio, arm.bytes_ratio]).flatten();
     if ratios.any(|ratio| ratio != 1.0) {
@@ -109,12 +110,20 @@ fn takes_flags(tuning: &Tuning<'_>, arms: &[MeasuredArm]) -> Result<()> {
     if plain.good().is_none_or(|plain| plain.image != tuning.base.image) {
         return Ok(());
     }
+    let hint = match source.built_already()? {
+        Some(file) => format!(
+            "the folder is built already, as it has {}, so that make has nothing to do: run make clean there, or \
+             have --build begin with it",
+            file.display()
+        ),
+        None => "hand them over in --build, as in 'make CFLAGS=\"$CFLAGS\"'".to_owned(),
+    };
     Err(Failure::new(format!(
         "the build of {} gives the same program with all flags that were tried; expected it to take \
          $CFLAGS or $CXXFLAGS",
-        tuning.evaluator.subject().name()
+        source.name
     ))
-    .hint("hand them over in --build, as in 'make CFLAGS=\"$CFLAGS\"'")
+    .hint(hint)
     .into())
 }
 

@@ -361,6 +361,14 @@ fn files(
     Ok(found)
 }
 
+/// Files in a folder whose names have this ending, by name.
+///
+/// # Errors
+/// That it cannot be read.
+pub fn with_ending(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
+    files(folder, &everywhere, &|path| has_ending(path, ending))
+}
+
 /// SHA-256 of all that is in a folder, but for what is left out, and work directories: others make and
 /// remove files there meanwhile.
 ///

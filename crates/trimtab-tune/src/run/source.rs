@@ -99,6 +99,19 @@ impl ProgramSource {
         }
     }
 
+    /// A file of its folder that a build makes: where there is one, make may build nothing.
+    ///
+    /// # Errors
+    /// That the folder cannot be read.
+    pub fn built_already(&self) -> Result<Option<PathBuf>> {
+        if self.template.join(&self.program).exists() {
+            return Ok(Some(self.program.clone()));
+        }
+        let objects = room::with_ending(&self.template, "o")
+            .with_context(|| format!("cannot read {}", self.template.display()))?;
+        Ok(objects.into_iter().next())
+    }
+
     /// From now on only hot objects get the flags.
     pub fn restrict(&mut self, hot: HotObjects) {
         if let Some(apart) = self.apart.take() {

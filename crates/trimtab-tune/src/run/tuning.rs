@@ -1,5 +1,6 @@
 //! All that something is tuned with: the space, what evaluates, and the subject as it is.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,9 +20,10 @@ use super::room;
 use super::source::ProgramSource;
 use super::subject::{Costs, Fault, Subject, is_limit};
 use crate::fitness::Fitness;
+use crate::report::FailingFlags;
 use crate::search::Outcome;
 use crate::space::configuration::has_line;
-use crate::space::{Point, Purpose, Space, is_forbidden, parse};
+use crate::space::{Point, Purpose, Space, is_forbidden, is_portable, parse};
 
 /// Everything that is worked with.
 pub struct Tuning<'a> {
@@ -31,6 +33,8 @@ pub struct Tuning<'a> {
     pub space: Space,
     /// Options that the compiler refuses or ignores.
     pub refused: Vec<String>,
+    /// Options of the file of flags that are left out.
+    pub left_out: Vec<FailingFlags>,
     /// What evaluates.
     pub evaluator: Evaluator<'a>,
     /// What costs are judged by.
@@ -162,9 +166,9 @@ impl<'a> Tuning<'a> {
     ) -> Result<Self> {
         let stage = observe.stage("read what the compiler offers");
         let read = space(&tools.setup, &tools.compiler, Purpose::Program)?;
-        stage.done(&read.0.to_string());
+        stage.done(&read.to_string());
         let stage = observe.stage("build the program as it is, and run it twice");
-        let flags = read.0.flags(&read.0.base());
+        let flags = read.space.flags(&read.space.base());
         let counted = program.reference(&flags).map_err(|fault| unusable(fault, &flags))?;
         program.expect(counted.output);
         let metric = program.metric();
@@ -183,7 +187,7 @@ impl<'a> Tuning<'a> {
         subject: &'a dyn Subject,
         root: &Path,
         family: Family,
-        (space, refused): (Space, Vec<String>),
+        ReadSpace { space, refused, left_out }: ReadSpace,
         judge: impl FnOnce(&Costs) -> Result<Fitness>,
     ) -> Result<Self> {
         let evaluator = Evaluator::new(subject, root)?;
@@ -193,7 +197,7 @@ impl<'a> Tuning<'a> {
             Evaluation::Failed(reason) => return Err(unusable(Fault::Flags(reason), &flags)),
         };
         let fitness = judge(&base.costs)?;
-        Ok(Tuning { family, space, refused, evaluator, fitness, base })
+        Ok(Tuning { family, space, refused, left_out, evaluator, fitness, base })
     }
 
     /// Costs in times of the base's; infinity where some are not known.
@@ -246,17 +250,53 @@ pub fn useless(what: &str, reason: &str, flags: &[String]) -> Failure {
 /// What to do where a limit of time is too short.
 const LONGER: &str = "a build may take longer with --build-limit, a run or a boot with --limit";
 
+/// A space, and what is not in it.
+pub struct ReadSpace {
+    /// The space.
+    pub space: Space,
+    /// Options that the compiler refuses or ignores.
+    pub refused: Vec<String>,
+    /// Options of the file of flags that are left out, with the reason.
+    pub left_out: Vec<FailingFlags>,
+}
+
+impl fmt::Display for ReadSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.space)?;
+        let names: Vec<&str> = self.left_out.iter().map(|left| left.flags.as_str()).collect();
+        match names.len() {
+            0 => Ok(()),
+            _ => write!(f, "; left out: {}", names.join(", ")),
+        }
+    }
+}
+
+/// Why an option is left out, if it is.
+fn why_left_out(option: &str, purpose: Purpose, is_portable_only: bool) -> Option<&'static str> {
+    if is_forbidden(option, purpose) {
+        return Some(match purpose {
+            Purpose::Program => "it changes what a program means or what it is protected by",
+            Purpose::Kernel => "it changes what a kernel means, or kernels must not be given it",
+        });
+    }
+    let needs_newer = is_portable_only && !is_portable(option);
+    needs_newer
+        .then_some("with --portable: it needs a newer processor, or the machine that compiles")
+}
+
 /// The space that is asked for.
 ///
 /// # Errors
 /// A file that cannot be read, or a compiler that does not say.
-pub fn space(setup: &Setup, compiler: &Compiler, purpose: Purpose) -> Result<(Space, Vec<String>)> {
+pub fn space(setup: &Setup, compiler: &Compiler, purpose: Purpose) -> Result<ReadSpace> {
+    let mut left_out = Vec::new();
+    let why = |option: &str| why_left_out(option, purpose, setup.portable);
     let (space, refused) = match &setup.flags {
         Some((file, text)) => {
             let space = parse(text, &setup.level)
                 .map_err(|error| Failure::usage(format!("{file}: {error}")))?;
-            let options = space.choices.iter().flat_map(|choice| &choice.options);
-            if let Some(line) = options.into_iter().find(|option| has_line(option))
+            let options = || space.choices.iter().flat_map(|choice| &choice.options);
+            if let Some(line) = options().find(|option| has_line(option))
                 && purpose == Purpose::Program
             {
                 return Err(Failure::usage(format!(
@@ -264,17 +304,21 @@ pub fn space(setup: &Setup, compiler: &Compiler, purpose: Purpose) -> Result<(Sp
                 ))
                 .into());
             }
-            let allowed = space.only_options(|option| !is_forbidden(option, purpose));
-            compiler.accepted(allowed)?
+            let rows = options().filter_map(|option| {
+                Some(FailingFlags { flags: option.clone(), reason: why(option)?.to_owned() })
+            });
+            left_out.extend(rows);
+            compiler.accepted(space.only_options(|option| why(option).is_none()))?
         }
-        None => compiler.space(&setup.level, purpose)?,
-    };
-    let space = match setup.portable {
-        true => space.only(|choice| choice.name != "-march"),
-        false => space,
+        None => {
+            let (space, refused) = compiler.space(&setup.level, purpose)?;
+            (space.only_options(|option| why(option).is_none()), refused)
+        }
     };
     if space.is_empty() {
-        return Err(Failure::usage("there is nothing to choose: the space has no flags").into());
+        let failure = Failure::usage("there is nothing to choose: the space has no flags");
+        let said = left_out.iter().map(|left| format!("{}: {}", left.flags, left.reason));
+        return Err(said.fold(failure, Failure::hint).into());
     }
-    Ok((space, refused))
+    Ok(ReadSpace { space, refused, left_out })
 }

@@ -108,6 +108,35 @@ const KERNEL: &[&str] = &[
     "-march=",
 ];
 
+/// Flags by which code needs a newer processor than the compiler's default, or depends on the machine that compiles.
+const NOT_PORTABLE: &[&str] = &[
+    "-march=",
+    "-mcpu=",
+    "-mtune=native",
+    "-mavx",
+    "-msse3",
+    "-mssse3",
+    "-msse4",
+    "-mfma",
+    "-mf16c",
+    "-mbmi",
+    "-mlzcnt",
+    "-mpopcnt",
+    "-mmovbe",
+    "-madx",
+    "-maes",
+    "-mpclmul",
+    "-msha",
+    "-mvaes",
+    "-mgfni",
+];
+
+/// Whether code that is compiled with an option runs on all processors of the compiler's default, and is the same
+/// wherever it is compiled.
+pub fn is_portable(option: &str) -> bool {
+    !option.split_whitespace().any(|word| NOT_PORTABLE.iter().any(|flag| word.starts_with(flag)))
+}
+
 /// Whether an option may not be given for this purpose.
 pub fn is_forbidden(option: &str, purpose: Purpose) -> bool {
     let begins = |flags: &[&str]| flags.iter().any(|flag| option.starts_with(flag));
@@ -117,6 +146,16 @@ pub fn is_forbidden(option: &str, purpose: Purpose) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_needs_a_newer_processor_is_not_portable() {
+        for option in ["-march=native", "-O3 -march=native", "-mtune=native", "-mavx2 -mfma"] {
+            assert!(!is_portable(option), "{option}");
+        }
+        for option in ["-O3", "-mtune=generic", "-mno-avx", "-mprefer-vector-width=128"] {
+            assert!(is_portable(option), "{option}");
+        }
+    }
 
     #[test]
     fn what_changes_the_meaning_is_forbidden() {
