@@ -19,7 +19,7 @@ use trimtab_lab::process::{Job, RunningJob};
 use trimtab_lab::shell;
 use trimtab_lab::workers::{Lost, Worker};
 
-use super::elsewhere::{Assignment, Fingerprint, done, own_rooms, to_be_told};
+use super::elsewhere::{Assignment, CountedImages, Fingerprint, own_rooms, to_be_told};
 use super::request::Setup;
 use super::room;
 use super::source::ProgramSource;
@@ -208,13 +208,14 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
         Err(error) => return answer(Err(error)),
     }
     let mut stopwatch = Here::new(&program);
+    let mut known = CountedImages::default();
     for line in lines {
         let line = line.context("cannot read a job")?;
         answer(match serde_json::from_str(&line) {
             Ok(asked) => stopwatch.answer(asked),
             Err(_) => serde_json::from_str(&line)
                 .context("a job that is none")
-                .and_then(|job| done(&program, job)),
+                .and_then(|job| known.done(&program, job)),
         })?;
     }
     Ok(())

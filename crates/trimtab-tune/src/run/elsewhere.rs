@@ -1,6 +1,7 @@
 //! A program whose flags workers try: each builds, checks and counts, and says what came of it. The table
 //! is written by the process that searches alone, so that it is the same wherever the work was done.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use super::request::{Limits, Request, Setup};
 use super::room::tidy;
 use super::source::ProgramSource;
 use super::starter::Starter;
-use super::subject::{Built, Costs, Fault, Image, Subject};
+use super::subject::{Built, Costs, Fault, Image, Subject, is_same_cost};
 use super::tuning::{Toolset, prepare_found};
 use crate::report::WorkerSummary;
 
@@ -50,8 +51,8 @@ pub struct Fingerprint {
     key: String,
     /// The program at the level that is tuned on top of; none where it does not build.
     image: Option<Image>,
-    /// What that costs: the C library's instructions count, too.
-    costs: Option<Costs>,
+    /// What that costs, by what runs are judged by: the C library's instructions count, too.
+    cost: Option<f64>,
     /// The program for the machine's own processor, where such flags are tried.
     native: Option<Image>,
 }
@@ -68,12 +69,13 @@ impl Fingerprint {
             Some(built) => (Some(built.image().clone()), working(built.measure())?),
             None => (None, None),
         };
+        let cost = costs.and_then(|costs| costs.get(program.metric()).copied());
         let native = match setup.portable {
             true => None,
             false => working(program.build(&[setup.level.clone(), NATIVE.to_owned()]))?
                 .map(|built| built.image().clone()),
         };
-        Ok(Self { key, image, costs, native })
+        Ok(Self { key, image, cost, native })
     }
 
     /// Fails where this machine, which is not the one that searches, counts something else.
@@ -91,10 +93,14 @@ impl Fingerprint {
 
     /// Why a machine with this one counts something else than one with `other`.
     fn difference(&self, other: &Self) -> Option<&'static str> {
+        let is_same_cost = match (self.cost, other.cost) {
+            (Some(own), Some(other)) => is_same_cost(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
         let differences = [
             (self.key != other.key, "another compiler, linker, C library or QEMU"),
             (self.image != other.image, "a compiler or C library that makes another program"),
-            (self.costs != other.costs, "a C library that executes other instructions"),
+            (!is_same_cost, "a C library that executes other instructions"),
             (
                 self.native != other.native,
                 "another processor, for which -march=native is another flag",
@@ -247,7 +253,8 @@ pub fn work(folder: &Path, name: &str) -> Result<()> {
     let tools = assignment.tools(Some(rooms.path()))?;
     let program = tools.program(&tools.compiler);
     Fingerprint::of(&program, &assignment.setup)?.check(&assignment.expected)?;
-    worker.work(|input| done(&program, input).map_err(|error| to_be_told(&error).into()))
+    let mut known = CountedImages::default();
+    worker.work(|input| known.done(&program, input).map_err(|error| to_be_told(&error).into()))
 }
 
 /// A folder on this machine's own disk, in which a worker builds copies of the program.
@@ -266,41 +273,114 @@ pub(super) fn to_be_told(error: &anyhow::Error) -> Failure {
     Failure::of(error, &[trimtab_lab::hint, trimtab_machine::hint, trimtab_native::hint])
 }
 
-/// Does a job.
-///
-/// # Errors
-/// What is no fault of the flags.
-pub fn done(program: &ProgramSubject<'_>, input: Value) -> Result<Value> {
-    let trial: Trial = serde_json::from_value(input).context("a job that is none of tuning")?;
-    if let Some(expected) = trial.expected {
-        program.expect(expected);
-    }
-    Ok(serde_json::to_value(answer(program, &trial.flags)?)?)
-}
+/// What a worker has counted, by the SHA-256 of the image: it is not run again.
+#[derive(Default)]
+pub struct CountedImages(HashMap<String, Result<Costs, String>>);
 
-/// Builds, checks and counts.
-fn answer(program: &dyn Subject, flags: &[String]) -> Result<Answer> {
-    let fault = |fault| match fault {
-        Fault::Flags(reason) => Ok(reason),
-        Fault::Other(error) => Err(error),
-    };
-    let built = match program.build(flags) {
-        Ok(built) => built,
-        Err(why) => {
-            let reason = fault(why)?;
-            return Ok(Answer { built: Err(reason.clone()), costs: Err(reason) });
+impl CountedImages {
+    /// Does a job.
+    ///
+    /// # Errors
+    /// What is no fault of the flags.
+    pub fn done(&mut self, program: &ProgramSubject<'_>, input: Value) -> Result<Value> {
+        let trial: Trial = serde_json::from_value(input).context("a job that is none of tuning")?;
+        if let Some(expected) = trial.expected {
+            program.expect(expected);
         }
-    };
-    let costs = match built.measure() {
-        Ok(costs) => Ok(costs),
-        Err(why) => Err(fault(why)?),
-    };
-    Ok(Answer { built: Ok(built.image().clone()), costs })
+        Ok(serde_json::to_value(self.answer(program, &trial.flags)?)?)
+    }
+
+    /// Builds, and checks and counts an image that is new.
+    fn answer(&mut self, program: &dyn Subject, flags: &[String]) -> Result<Answer> {
+        let fault = |fault| match fault {
+            Fault::Flags(reason) => Ok(reason),
+            Fault::Other(error) => Err(error),
+        };
+        let built = match program.build(flags) {
+            Ok(built) => built,
+            Err(why) => {
+                let reason = fault(why)?;
+                return Ok(Answer { built: Err(reason.clone()), costs: Err(reason) });
+            }
+        };
+        let image = built.image().clone();
+        let costs = match self.0.get(&image.image) {
+            Some(known) => known.clone(),
+            None => {
+                let costs = match built.measure() {
+                    Ok(costs) => Ok(costs),
+                    Err(why) => Err(fault(why)?),
+                };
+                self.0.insert(image.image.clone(), costs.clone());
+                costs
+            }
+        };
+        Ok(Answer { built: Ok(image), costs })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
+
+    /// Builds the image that the first flag names; `-fbad` does not work. Counts how often it is run.
+    #[derive(Default)]
+    struct Counted(AtomicU32);
+
+    struct CountedImage<'a>(&'a Counted, Image);
+
+    impl Built for CountedImage<'_> {
+        fn image(&self) -> &Image {
+            &self.1
+        }
+
+        fn measure(&self) -> Result<Costs, Fault> {
+            self.0.0.fetch_add(1, Ordering::Relaxed);
+            match self.1.image.as_str() {
+                "-fbad" => Err(Fault::Flags("it hangs".to_owned())),
+                image => Ok(Costs::from([(image.to_owned(), 5.0)])),
+            }
+        }
+    }
+
+    impl Subject for Counted {
+        fn name(&self) -> &str {
+            "counted"
+        }
+
+        fn key(&self) -> Key {
+            Key::new("counted/1")
+        }
+
+        fn limits(&self) -> Limits {
+            Limits { build: Duration::ZERO, run: Duration::ZERO, memory: 0 }
+        }
+
+        fn at_once(&self) -> usize {
+            1
+        }
+
+        fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {
+            Ok(Box::new(CountedImage(self, Image { image: flags[0].clone(), bytes: 1 })))
+        }
+    }
+
+    #[test]
+    fn a_worker_runs_each_image_once() {
+        let (subject, mut known) = (Counted::default(), CountedImages::default());
+        let mut answer = |flags: [&str; 2]| {
+            let flags = flags.map(str::to_owned);
+            known.answer(&subject, &flags).unwrap()
+        };
+        let first = answer(["-O2", "-g"]);
+        assert_eq!(answer(["-O2", "-fweb"]), first);
+        let bad = answer(["-fbad", "-g"]);
+        assert_eq!(bad.costs, Err("it hangs".to_owned()));
+        assert_eq!(answer(["-fbad", "-fweb"]), bad);
+        assert_eq!(subject.0.into_inner(), 2);
+    }
 
     #[test]
     fn a_worker_says_in_what_its_machine_differs() {
@@ -308,17 +388,20 @@ mod tests {
         let own = || Fingerprint {
             key: "k".to_owned(),
             image: image("a"),
-            costs: Some(Costs::from([("instructions".to_owned(), 7.0)])),
+            cost: Some(100_000.0),
             native: image("n"),
         };
         assert_eq!(own().difference(&own()), None);
+        let nearly = Fingerprint { cost: Some(100_050.0), ..own() };
+        assert_eq!(own().difference(&nearly), None, "as two runs on one machine may differ");
         for (other, expected) in [
             (
                 Fingerprint { key: "l".to_owned(), ..own() },
                 "another compiler, linker, C library or QEMU",
             ),
             (Fingerprint { image: image("b"), ..own() }, "makes another program"),
-            (Fingerprint { costs: None, ..own() }, "executes other instructions"),
+            (Fingerprint { cost: None, ..own() }, "executes other instructions"),
+            (Fingerprint { cost: Some(100_200.0), ..own() }, "executes other instructions"),
             (Fingerprint { native: image("o"), ..own() }, "another processor"),
         ] {
             let why = own().difference(&other).unwrap();

@@ -12,7 +12,7 @@ use super::profiles::Profiles;
 use super::request::Limits;
 use super::room::Room;
 use super::source::ProgramSource;
-use super::subject::{Built, Costs, Fault, Image, Subject};
+use super::subject::{Built, Costs, Fault, Image, Subject, is_same_cost};
 
 /// A program with a compiler.
 pub struct ProgramSubject<'a> {
@@ -85,7 +85,7 @@ impl<'a> ProgramSubject<'a> {
         let metric = self.counter.metric();
         let [one, other] =
             [&first, &second].map(|run| run.costs.get(metric).copied().unwrap_or(0.0));
-        if (one - other).abs() > one / 1000.0 {
+        if !is_same_cost(one, other) {
             return Err(Fault::Flags(format!(
                 "it takes {one} {metric} in one run and {other} in the next; expected the same"
             )));

@@ -53,6 +53,11 @@ pub trait Built {
 /// What a subject costs, in instructions: by what it was that it did.
 pub type Costs = BTreeMap<String, f64>;
 
+/// Whether two runs cost the same: what starts a program may do a little more or less each time.
+pub fn is_same_cost(one: f64, other: f64) -> bool {
+    (one - other).abs() <= one / 1000.0
+}
+
 /// What was built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
