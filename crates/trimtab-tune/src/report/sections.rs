@@ -143,10 +143,9 @@ impl TuneProgram {
             let reason = left.reason.lines().next().unwrap_or_default();
             Block::Text(format!("Not timed: {}: {reason}", left.flags).into())
         });
-        (!self.timed.is_empty()).then(|| {
-            let table = Table::new("Time", columns, rows);
-            Section::new("time", "Time", lede).with(table).with_all(not_timed)
-        })
+        let table = (!self.timed.is_empty()).then(|| Table::new("Time", columns, rows));
+        let blocks: Vec<Block> = table.map(Block::from).into_iter().chain(not_timed).collect();
+        (!blocks.is_empty()).then(|| Section::new("time", "Time", lede).with_all(blocks))
     }
 
     pub(super) fn flag_effects(&self) -> Option<Section> {

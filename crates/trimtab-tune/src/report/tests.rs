@@ -118,6 +118,9 @@ fn it_says_what_to_take_and_why() {
     untimed.timed.clear();
     untimed.fastest = None;
     assert!(untimed.terminal(100).contains("It was not timed"));
+    let reason = "in round 1: it hangs".to_owned();
+    untimed.not_timed = vec![FailingFlags { flags: "-O2".to_owned(), reason }];
+    assert!(untimed.terminal(100).contains("Not timed: -O2: in round 1"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use trimtab_lab::observe::Observe;
 
 use super::arms::MeasuredArm;
 use super::stopwatch::Stopwatch;
-use super::timing::{Candidate, Timing, race};
+use super::timing::{Candidate, LeftOut, Timing, race};
 use super::tuning::Tuning;
 use crate::ablation::Minimal;
 use crate::report::{FailingFlags, Take, TimedFlags, TuneProgram};
@@ -74,6 +74,7 @@ pub fn timed(
     let candidates: Vec<Candidate> = std::iter::once(all).chain(without).collect();
     // All of them to the end: it is not the fastest that is looked for.
     let timing = race(stopwatch, &candidates, rounds.min(EFFECT_ROUNDS), observe)?;
+    report.not_timed.extend(not_timed(&timing));
     for place in by_effect {
         let name = format!("without {}", report.effects[place].flag);
         let found = timing.timed.iter().find(|timed| timed.candidate.name == name);
@@ -140,6 +141,14 @@ fn candidates(found: &Found<'_>, report: &TuneProgram) -> Vec<Candidate> {
     all
 }
 
+fn not_timed(timing: &Timing) -> impl Iterator<Item = FailingFlags> {
+    let row = |left: &LeftOut| FailingFlags {
+        flags: left.candidate.name.clone(),
+        reason: left.reason.clone(),
+    };
+    timing.left_out.iter().map(row)
+}
+
 fn told(timing: &Timing, report: &mut TuneProgram) {
     report.timed = timing
         .timed
@@ -154,14 +163,7 @@ fn told(timing: &Timing, report: &mut TuneProgram) {
             is_left: timed.is_left,
         })
         .collect();
-    report.not_timed = timing
-        .left_out
-        .iter()
-        .map(|left| FailingFlags {
-            flags: left.candidate.name.clone(),
-            reason: left.reason.clone(),
-        })
-        .collect();
+    report.not_timed = not_timed(timing).collect();
     report.fastest = timing.fastest.map(|place| place as u64);
     report.screen_rank_correlation = timing.correlation;
 }

@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use trimtab_lab::interrupt;
-use trimtab_lab::observe::Observe;
+use trimtab_lab::observe::{Observe, Stage};
 use trimtab_report::number;
 use trimtab_stats::{Interval, Race, RaceTest, mean, paired_ratio, spearman};
 
-use super::stopwatch::Stopwatch;
+use super::stopwatch::{Seconds, Stopwatch};
 use super::subject::Fault;
 
 /// Something that is timed.
@@ -67,81 +67,42 @@ const LEVEL: f64 = 0.05;
 /// slower than the fastest leaves. The order turns round each round.
 ///
 /// # Errors
-/// What is no fault of the flags. A candidate that does not build, work or run is left out.
+/// What is no fault of the flags. A candidate that does not build, work or run is left out; where that is the
+/// base, nothing is timed.
 pub fn race(
     stopwatch: &mut dyn Stopwatch,
     candidates: &[Candidate],
     rounds: u32,
     observe: &dyn Observe,
 ) -> Result<Timing> {
-    // Long: the rounds of one race, whose state is in these variables.
     if rounds < 2 || candidates.len() < 2 {
         return Ok(Timing::default());
     }
     let stage = observe.stage("time the best in turn");
     stage.parts(u64::from(rounds));
-    let mut ready: Vec<&Candidate> = Vec::new();
-    let mut left_out = Vec::new();
-    stopwatch.begin()?;
-    for candidate in candidates {
-        stage.note(&candidate.name);
-        match stopwatch.ready(&candidate.flags) {
-            Ok(()) => ready.push(candidate),
-            Err(Fault::Other(error)) => return Err(error),
-            Err(Fault::Flags(reason)) => {
+    let (ready, mut left_out) = made_ready(stopwatch, candidates, &stage)?;
+    let mut runs = Runs::new(ready.len())?;
+    // What is made ready first is the base, unless that does not work.
+    if ready.first().copied() == candidates.first() {
+        runs.run(stopwatch, rounds, &stage)?;
+    }
+    for (candidate, failed) in ready.iter().zip(&runs.failed) {
+        let candidate = (*candidate).clone();
+        left_out.extend(failed.clone().map(|reason| LeftOut { candidate, reason }));
+    }
+    let base = candidates.first();
+    if left_out.iter().any(|left| Some(&left.candidate) == base) {
+        let name = base.map_or("", |base| base.name.as_str());
+        for candidate in candidates {
+            if !left_out.iter().any(|left| left.candidate == *candidate) {
+                let reason = format!("{name}, beside which it is timed, does not work");
                 left_out.push(LeftOut { candidate: candidate.clone(), reason });
             }
         }
+        stage.done(&format!("{name} cannot be timed"));
+        return Ok(Timing { left_out, ..Timing::default() });
     }
-    let mut race = Race::new(ready.len(), RaceTest::PairedT, LEVEL, FIRST)?;
-    let mut times: Vec<Vec<(f64, f64)>> = vec![Vec::new(); ready.len()];
-    for round in 0..rounds {
-        if interrupt::requested() || (race.alive().len() < 2 && race.rounds() >= FIRST) {
-            break;
-        }
-        let mut order: Vec<usize> = race.alive().to_vec();
-        // What the others are held against is always run.
-        if !order.contains(&0) {
-            order.insert(0, 0);
-        }
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        for place in order {
-            let took = match stopwatch.time(place) {
-                Ok(took) => took,
-                Err(Fault::Other(error)) => return Err(error),
-                Err(Fault::Flags(_)) => (f64::INFINITY, f64::INFINITY),
-            };
-            times[place].push(took);
-        }
-        let base = times[0].last().map_or(f64::NAN, |took| took.0);
-        let results: Vec<f64> = race
-            .alive()
-            .iter()
-            .map(|place| times[*place].last().map_or(f64::INFINITY, |took| took.0 / base))
-            .collect();
-        race.round(&results)?;
-        stage.at(u64::from(round) + 1);
-    }
-    let timed = ready.iter().enumerate().filter_map(|(place, &candidate)| {
-        let ratio = |side: fn(&(f64, f64)) -> f64| {
-            let own: Vec<f64> = times[place].iter().map(side).collect();
-            let base: Vec<f64> = times[0].iter().take(own.len()).map(side).collect();
-            match place {
-                0 => Some(Interval { mean: 1.0, low: 1.0, high: 1.0 }),
-                _ => paired_ratio(&base, &own).ok(),
-            }
-        };
-        Some(TimeResult {
-            candidate: candidate.clone(),
-            ratio: ratio(|took| took.0)?,
-            wall: ratio(|took| took.1)?,
-            rounds: times[place].len() as u32,
-            is_left: race.alive().contains(&place),
-        })
-    });
-    let timed: Vec<TimeResult> = timed.collect();
+    let timed = runs.results(&ready);
     let left = (0..timed.len()).filter(|place| timed[*place].is_left);
     let fastest = left.min_by(|a, b| timed[*a].ratio.mean.total_cmp(&timed[*b].ratio.mean));
     let pairs = timed.iter().filter_map(|timed| Some((timed.candidate.counted?, timed.ratio.mean)));
@@ -154,4 +115,196 @@ pub fn race(
         number::ratio(mean)
     ));
     Ok(Timing { timed, left_out, fastest, correlation })
+}
+
+/// The candidates that work, in order, and the others. Where the base does not work, no other is looked at.
+fn made_ready<'c>(
+    stopwatch: &mut dyn Stopwatch,
+    candidates: &'c [Candidate],
+    stage: &Stage,
+) -> Result<(Vec<&'c Candidate>, Vec<LeftOut>)> {
+    let (mut ready, mut left_out) = (Vec::new(), Vec::new());
+    stopwatch.begin()?;
+    for candidate in candidates {
+        stage.note(&candidate.name);
+        match stopwatch.ready(&candidate.flags) {
+            Ok(()) => ready.push(candidate),
+            Err(Fault::Other(error)) => return Err(error),
+            Err(Fault::Flags(reason)) => {
+                left_out.push(LeftOut { candidate: candidate.clone(), reason });
+                if ready.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok((ready, left_out))
+}
+
+/// The runs of a race: the first of those that are ready is the base.
+struct Runs {
+    race: Race,
+    /// Seconds of each run: of processors, and on the clock.
+    times: Vec<Vec<Seconds>>,
+    /// Why one failed in a round.
+    failed: Vec<Option<String>>,
+}
+
+impl Runs {
+    fn new(count: usize) -> Result<Self> {
+        let race = Race::new(count, RaceTest::PairedT, LEVEL, FIRST)?;
+        Ok(Self { race, times: vec![Vec::new(); count], failed: vec![None; count] })
+    }
+
+    /// Runs the rounds; they end where the base fails, or nothing is left to be compared.
+    fn run(&mut self, stopwatch: &mut dyn Stopwatch, rounds: u32, stage: &Stage) -> Result<()> {
+        for round in 0..rounds {
+            let is_decided = self.race.alive().len() < 2 && self.race.rounds() >= FIRST;
+            if interrupt::requested() || is_decided {
+                break;
+            }
+            let mut order: Vec<usize> = self.race.alive().to_vec();
+            // What the others are held against is always run.
+            if !order.contains(&0) {
+                order.insert(0, 0);
+            }
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for place in order {
+                self.run_one(stopwatch, place, round)?;
+            }
+            if self.failed[0].is_some() {
+                break;
+            }
+            let took = |place: usize| self.times[place].last().map_or(f64::INFINITY, |took| took.0);
+            let relative = |place: &usize| match self.failed[*place] {
+                Some(_) => f64::INFINITY,
+                None => took(*place) / took(0),
+            };
+            let results: Vec<f64> = self.race.alive().iter().map(relative).collect();
+            self.race.round(&results)?;
+            stage.at(u64::from(round) + 1);
+        }
+        Ok(())
+    }
+
+    fn run_one(&mut self, stopwatch: &mut dyn Stopwatch, place: usize, round: u32) -> Result<()> {
+        let why = match stopwatch.time(place) {
+            Ok(took) if took.0 > 0.0 && took.1 > 0.0 => {
+                self.times[place].push(took);
+                return Ok(());
+            }
+            Ok(_) => "it took no time that can be measured".to_owned(),
+            Err(Fault::Flags(why)) => why,
+            Err(Fault::Other(error)) => return Err(error),
+        };
+        self.failed[place] = Some(format!("in round {}: {why}", round + 1));
+        Ok(())
+    }
+
+    /// What came of those that did not fail and ran often enough to say so.
+    fn results(&self, ready: &[&Candidate]) -> Vec<TimeResult> {
+        let timed = ready.iter().enumerate().filter_map(|(place, candidate)| {
+            let times = &self.times[place];
+            let ratio = |side: fn(&Seconds) -> f64| {
+                let own: Vec<f64> = times.iter().map(side).collect();
+                let base: Vec<f64> = self.times[0].iter().take(own.len()).map(side).collect();
+                match place {
+                    0 => Some(Interval { mean: 1.0, low: 1.0, high: 1.0 }),
+                    _ => paired_ratio(&base, &own).ok(),
+                }
+            };
+            Some(TimeResult {
+                candidate: (*candidate).clone(),
+                ratio: ratio(|took| took.0)?,
+                wall: ratio(|took| took.1)?,
+                rounds: times.len() as u32,
+                is_left: self.race.alive().contains(&place),
+            })
+            .filter(|_| self.failed[place].is_none())
+        });
+        timed.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_lab::observe::Silent;
+
+    use super::*;
+
+    /// Takes as long as the flag says; fails where it is to.
+    #[derive(Default)]
+    struct Script {
+        ready: Vec<String>,
+        rounds: Vec<u32>,
+    }
+
+    impl Stopwatch for Script {
+        fn begin(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn ready(&mut self, flags: &[String]) -> Result<(), Fault> {
+            if flags[0] == "broken" {
+                return Err(Fault::Flags("it is wrong".to_owned()));
+            }
+            self.ready.push(flags[0].clone());
+            self.rounds.push(0);
+            Ok(())
+        }
+
+        fn time(&mut self, number: usize) -> Result<Seconds, Fault> {
+            self.rounds[number] += 1;
+            let noise = f64::from(self.rounds[number] % 3) / 1000.0;
+            match self.ready[number].as_str() {
+                "fails" if self.rounds[number] == 3 => Err(Fault::Flags("it hangs".to_owned())),
+                "nothing" => Ok((0.0, 0.0)),
+                "slow" => Ok((2.0 + noise, 2.0)),
+                _ => Ok((1.0 + noise, 1.0)),
+            }
+        }
+    }
+
+    fn raced(names: &[&str]) -> (Vec<(String, u32)>, Vec<(String, String)>) {
+        let candidate = |name: &&str| Candidate {
+            name: (*name).to_owned(),
+            flags: vec![(*name).to_owned()],
+            counted: None,
+        };
+        let candidates: Vec<Candidate> = names.iter().map(candidate).collect();
+        let found = race(&mut Script::default(), &candidates, 6, &Silent).unwrap();
+        let timed = found.timed.into_iter().map(|timed| (timed.candidate.name, timed.rounds));
+        let left = found.left_out.into_iter().map(|left| (left.candidate.name, left.reason));
+        (timed.collect(), left.collect())
+    }
+
+    fn names<T>(found: &[(String, T)]) -> Vec<&str> {
+        found.iter().map(|found| found.0.as_str()).collect()
+    }
+
+    #[test]
+    fn a_candidate_that_fails_is_left_out_with_the_reason() {
+        for (bad, why) in [
+            ("broken", "it is wrong"),
+            ("fails", "in round 3: it hangs"),
+            ("nothing", "in round 1: it took no time that can be measured"),
+        ] {
+            let (timed, left) = raced(&["base", bad, "slow", "other"]);
+            assert_eq!(names(&timed), ["base", "slow", "other"], "{bad}");
+            assert_eq!(left, [(bad.to_owned(), why.to_owned())]);
+            assert_eq!((timed[0].1, timed[2].1), (6, 6), "{bad}: the others go on");
+        }
+    }
+
+    #[test]
+    fn without_the_base_nothing_is_timed_and_that_is_said_of_each() {
+        for bad in ["broken", "fails", "nothing"] {
+            let (timed, left) = raced(&[bad, "slow", "other"]);
+            assert!(timed.is_empty(), "{bad}: {timed:?}");
+            assert_eq!(names(&left), [bad, "slow", "other"]);
+            assert!(left[1].1.contains(&format!("{bad}, beside which it is timed")), "{left:?}");
+        }
+    }
 }
