@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::group::LEVEL;
 use super::{Choice, Purpose, Space, is_forbidden};
 
 /// Words in the names of flags that decide over code. clang lists hundreds that are about languages,
@@ -46,7 +47,7 @@ pub fn clang(help: &str, level: &str, purpose: Purpose) -> Space {
         |options: &[&str]| -> Vec<String> { options.iter().map(|o| (*o).to_owned()).collect() };
     let machines = ["-march=x86-64-v2", "-march=x86-64-v3", "-march=native"];
     let mut choices = vec![
-        Choice::new("level", levels.map(str::to_owned)),
+        Choice::new(LEVEL, levels.map(str::to_owned)),
         Choice::new("-march", owned(&machines)),
         Choice::new("-fprofile-use", owned(&["-fprofile-use"])),
         Choice::new("-flto", owned(&["-flto=thin", "-flto"])),

@@ -1,6 +1,7 @@
 //! Lines of a kernel's configuration among the options of a space: `CONFIG_HZ_100=y`. An option may have flags
 //! and lines; whoever builds the kernel parts them.
 
+use super::group::LEVEL;
 use super::{Choice, Group, Space};
 
 /// What lines of configuration begin with.
@@ -107,9 +108,6 @@ impl Space {
         self
     }
 }
-
-/// What the choice of a level is called.
-const LEVEL: &str = "level";
 
 #[cfg(test)]
 mod tests {

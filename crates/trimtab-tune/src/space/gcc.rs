@@ -1,5 +1,6 @@
 //! The flags of gcc, from its own lists: `-Q --help=optimizers`, `-Q --help=params`.
 
+use super::group::LEVEL;
 use super::{Choice, Purpose, Space, is_forbidden};
 
 /// What gcc prints about itself at the level that is tuned on top of.
@@ -86,7 +87,7 @@ const VALUED: [(&str, &[u32]); 4] = [
 /// really takes, and whether they go together, only compiling says.
 pub fn gcc(lists: GccLists<'_>, level: &str, purpose: Purpose) -> Space {
     let levels = LEVELS.iter().filter(|name| **name != level);
-    let mut choices = vec![Choice::new("level", levels.map(|name| (*name).to_owned()))];
+    let mut choices = vec![Choice::new(LEVEL, levels.map(|name| (*name).to_owned()))];
     choices.push(Choice::new("-march", MACHINES.map(str::to_owned)));
     for (name, options) in BUILDS {
         choices.push(Choice::new(name, options.iter().map(|option| (*option).to_owned())));

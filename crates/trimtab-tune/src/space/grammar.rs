@@ -8,6 +8,7 @@ use std::fmt::Write;
 use thiserror::Error;
 
 use super::configuration::{has_blank, has_line};
+use super::group::LEVEL;
 use super::{Choice, MOST_OPTIONS, Space};
 
 /// Why a file of flags cannot be read.
@@ -130,7 +131,7 @@ fn name(options: &[String]) -> String {
         option.strip_prefix("-O").is_some_and(|rest| rest.chars().all(|c| c.is_alphanumeric()))
     };
     if !options.is_empty() && options.iter().all(is_level) {
-        return "level".to_owned();
+        return LEVEL.to_owned();
     }
     let first = options.first().map_or("", String::as_str);
     match first.strip_prefix("--param=") {

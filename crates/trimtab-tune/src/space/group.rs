@@ -36,9 +36,11 @@ pub enum Group {
     Other,
 }
 
+/// What a choice among levels is called.
+pub const LEVEL: &str = "level";
+
 /// Words of names, and the group that they say; the first that is found counts.
 const WORDS: &[(Group, &[&str])] = &[
-    (Group::Level, &["level"]),
     (Group::Configuration, &["CONFIG_"]),
     (Group::Machine, &["march", "mtune", "mprefer", "mcpu", "-mavx", "-msse"]),
     (Group::Build, &["profile", "flto", "whole-program"]),
@@ -147,6 +149,10 @@ impl Group {
 
     /// The group of a flag or parameter, by the words in its name.
     pub fn of(name: &str) -> Self {
+        // Not one of a name that has it in it: a level takes the place of the one that is tuned on top of.
+        if name == LEVEL {
+            return Group::Level;
+        }
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
         WORDS.iter().find(|(_, words)| has(words)).map_or(Group::Other, |(group, _)| *group)
     }
@@ -154,7 +160,7 @@ impl Group {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Group::Level => "level",
+            Group::Level => LEVEL,
             Group::Machine => "machine",
             Group::Build => "build",
             Group::Inlining => "inlining",
@@ -196,6 +202,9 @@ mod tests {
             ("-fif-conversion2", Group::Branches),
             ("-fgcse-las", Group::Scalars),
             ("-march", Group::Machine),
+            ("level", Group::Level),
+            ("--param=max-unswitch-level", Group::Loops),
+            ("--param=any-level", Group::Other),
             ("CONFIG_PREEMPT", Group::Configuration),
             ("-fplain", Group::Other),
         ] {
