@@ -103,20 +103,6 @@ impl Method {
         }
     }
 
-    /// What it does, in a line.
-    pub fn summary(self) -> &'static str {
-        match self {
-            Method::Incumbent => {
-                "from levels and what users take instead, by groups of flags near the best, screened \
-                 by a random forest"
-            }
-            Method::Paper => "the genetic algorithm of Kukunas, Cupper and Kapfhammer (2010)",
-            Method::Random => "flags at random",
-            Method::OnePlusOne => "one set of flags, and a change of it (Rechenberg 1973)",
-            Method::Tpe => "tree-structured Parzen estimators (Bergstra and others 2011)",
-        }
-    }
-
     /// Begins it. `seeds` are points that are worth trying first; the paper's search and the random
     /// one take none. `budget` is how many points can be tried; a search may take no notice.
     pub fn begin(

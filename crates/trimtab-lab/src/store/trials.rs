@@ -381,31 +381,6 @@ impl Store {
         Ok(self.select_trials("id = ?1", params![id])?.pop())
     }
 
-    /// Trials of any experiment that measured the image of this SHA-256, the last first, at most
-    /// `most` of them.
-    ///
-    /// # Errors
-    /// [`StoreError::Database`], [`StoreError::Damaged`].
-    pub fn trials_of_image(&self, hash: &str, most: usize) -> Result<Vec<Trial>, StoreError> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        self.select_trials("image_hash = ?1 order by id desc limit ?2", params![hash, most])
-    }
-
-    /// Trials of any experiment of a subject in a variant, the last first, at most `most` of them.
-    ///
-    /// # Errors
-    /// [`StoreError::Database`], [`StoreError::Damaged`].
-    pub fn trials_of_variant(
-        &self,
-        subject: &str,
-        variant: &str,
-        most: usize,
-    ) -> Result<Vec<Trial>, StoreError> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let condition = "variant = ?1 and subject = ?2 order by id desc limit ?3";
-        self.select_trials(condition, params![variant, subject, most])
-    }
-
     /// How many trials of an experiment there are in each status that any is in.
     ///
     /// # Errors

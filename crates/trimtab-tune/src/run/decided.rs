@@ -5,7 +5,7 @@ use trimtab_lab::observe::Observe;
 
 use super::arms::MeasuredArm;
 use super::stopwatch::Stopwatch;
-use super::timing::{Candidate, LeftOut, Timing, race};
+use super::timing::{Candidate, FIRST, LeftOut, Timing, race};
 use super::tuning::Tuning;
 use crate::ablation::Minimal;
 use crate::report::{FailingFlags, Take, TimedFlags, TuneProgram};
@@ -72,8 +72,8 @@ pub fn timed(
         counted: Some(1.0),
     };
     let candidates: Vec<Candidate> = std::iter::once(all).chain(without).collect();
-    // All of them to the end: it is not the fastest that is looked for.
-    let timing = race(stopwatch, &candidates, rounds.min(EFFECT_ROUNDS), observe)?;
+    // All of them to the end, so in rounds before any leaves: it is not the fastest that is looked for.
+    let timing = race(stopwatch, &candidates, rounds.min(FIRST), observe)?;
     report.not_timed.extend(not_timed(&timing));
     for place in by_effect {
         let name = format!("without {}", report.effects[place].flag);
@@ -89,8 +89,6 @@ pub fn timed(
 
 /// What the fewest flags are called.
 pub const FEWEST: &str = "fewest flags";
-/// Rounds in which effects are timed: before any candidate leaves a race.
-const EFFECT_ROUNDS: u32 = 5;
 
 /// What is timed: the base, the best and the fewest flags, what users would take, and some of what was
 /// tried, from the best to the worst. Of the same flags the first.

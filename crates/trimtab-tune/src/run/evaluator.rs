@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use trimtab_lab::interrupt;
-use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
+use trimtab_lab::store::{Measurement, Outcome};
 use trimtab_lab::threads;
 
 use super::subject::{Built, Costs, Fault, Subject};
@@ -162,7 +162,7 @@ impl<'a> Evaluator<'a> {
                     Err(Fault::Flags(reason)) if !keeps_failures => {
                         return Ok(Evaluation::Failed(reason));
                     }
-                    Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
+                    Err(Fault::Flags(reason)) => mine.end(&Outcome::failed(reason), &[])?,
                     Ok(built) => {
                         let (row, is_new) = match self.measured(built.as_ref(), keeps_failures) {
                             Ok(measured) => measured,
@@ -173,11 +173,11 @@ impl<'a> Evaluator<'a> {
                             row.measurements().filter(|one| one.metric != RUN).cloned().collect();
                         kept.push(Measurement::new(BUILD, "s", took.as_secs_f64()));
                         let ended = match (row.is_good, is_new) {
-                            (false, _) => TrialEnd::failed(row.reason.unwrap_or_default()),
-                            (true, true) => TrialEnd::done(),
+                            (false, _) => Outcome::failed(row.reason.unwrap_or_default()),
+                            (true, true) => Outcome::done(),
                             (true, false) => {
                                 count(&self.counts.deduplicated);
-                                TrialEnd::skipped(format!("its image is that of trial {}", row.id))
+                                Outcome::skipped(format!("its image is that of trial {}", row.id))
                             }
                         };
                         mine.end(&ended.image(&built.image().image), &kept)?
@@ -222,7 +222,7 @@ impl<'a> Evaluator<'a> {
         let row = match costs {
             Err(Fault::Other(error)) => return Err(Fault::Other(error)),
             Err(fault) if !keeps_failures => return Err(fault),
-            Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason).image(image), &[])?,
+            Err(Fault::Flags(reason)) => mine.end(&Outcome::failed(reason).image(image), &[])?,
             Ok(costs) => {
                 let costs = costs.iter().map(|(name, cost)| Measurement::new(name, "1", *cost));
                 let others = [
@@ -230,7 +230,7 @@ impl<'a> Evaluator<'a> {
                     Measurement::new(RUN, "s", took.as_secs_f64()),
                 ];
                 let all: Vec<Measurement> = costs.chain(others).collect();
-                mine.end(&TrialEnd::done().image(image), &all)?
+                mine.end(&Outcome::done().image(image), &all)?
             }
         };
         Ok((row, true))

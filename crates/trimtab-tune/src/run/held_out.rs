@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use trimtab_lab::observe::Observe;
-use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
+use trimtab_lab::store::{Measurement, Outcome};
 
 use super::program::ProgramSubject;
 use super::subject::{Fault, Subject};
@@ -97,13 +97,13 @@ fn counted(
         Err(Fault::Other(error)) => return Err(error),
         // Dropped, the trial stays open.
         Err(Fault::Flags(reason)) if !keeps_failures => return Ok(Err(reason)),
-        Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
+        Err(Fault::Flags(reason)) => mine.end(&Outcome::failed(reason), &[])?,
         Ok((built, counted)) => {
             let measurements = [
                 Measurement::new(metric, "1", counted.costs.get(metric).copied().unwrap_or(0.0)),
                 Measurement::new(OUTPUT, "1", first_bits(&counted.output)),
             ];
-            mine.end(&TrialEnd::done().image(&built.image), &measurements)?
+            mine.end(&Outcome::done().image(&built.image), &measurements)?
         }
     };
     Ok(read(row))

@@ -59,7 +59,7 @@ pub struct Timing {
 }
 
 /// Rounds before any candidate leaves.
-const FIRST: usize = 5;
+pub const FIRST: u32 = 5;
 /// Level of the tests by which they leave.
 const LEVEL: f64 = 0.05;
 
@@ -152,14 +152,14 @@ struct Runs {
 
 impl Runs {
     fn new(count: usize) -> Result<Self> {
-        let race = Race::new(count, RaceTest::PairedT, LEVEL, FIRST)?;
+        let race = Race::new(count, RaceTest::PairedT, LEVEL, FIRST as usize)?;
         Ok(Self { race, times: vec![Vec::new(); count], failed: vec![None; count] })
     }
 
     /// Runs the rounds; they end where the base fails, or nothing is left to be compared.
     fn run(&mut self, stopwatch: &mut dyn Stopwatch, rounds: u32, stage: &Stage) -> Result<()> {
         for round in 0..rounds {
-            let is_decided = self.race.alive().len() < 2 && self.race.rounds() >= FIRST;
+            let is_decided = self.race.alive().len() < 2 && self.race.rounds() >= FIRST as usize;
             if interrupt::requested() || is_decided {
                 break;
             }
@@ -267,7 +267,10 @@ mod tests {
         }
     }
 
-    fn raced(names: &[&str]) -> (Vec<(String, u32)>, Vec<(String, String)>) {
+    /// What is known of each candidate, by its name.
+    type ByName<T> = Vec<(String, T)>;
+
+    fn raced(names: &[&str]) -> (ByName<u32>, ByName<String>) {
         let candidate = |name: &&str| Candidate {
             name: (*name).to_owned(),
             flags: vec![(*name).to_owned()],

@@ -38,7 +38,7 @@ pub struct Incumbent {
     /// What was better than the point that it is made from, of those that were named last.
     wins: Vec<(Point, Point)>,
     /// Of each option: what adding it changed.
-    learned: BTreeMap<Selection, LearnedFailures>,
+    learned: BTreeMap<Selection, OptionHistory>,
     /// Places of the choices of each group.
     groups: Vec<(Group, Vec<usize>)>,
 }
@@ -52,7 +52,7 @@ struct Elite {
 
 /// What is known of an option.
 #[derive(Debug, Clone, Copy, Default)]
-struct LearnedFailures {
+struct OptionHistory {
     /// Times that it was changed.
     changed: u32,
     /// Times that the image stayed the same.
@@ -105,11 +105,6 @@ impl Incumbent {
             learned: BTreeMap::new(),
             groups: groups.into_iter().collect(),
         }
-    }
-
-    /// Sets of options that make points fail.
-    pub fn failing(&self) -> &Failures {
-        &self.failing
     }
 
     /// A point of the elite: the best as often as all others.
@@ -214,7 +209,7 @@ impl Incumbent {
 
     /// Adds options that helped where they were added before.
     fn accumulated(&mut self, point: &Point) -> Point {
-        let helps = |known: &LearnedFailures| known.gain > 0.0;
+        let helps = |known: &OptionHistory| known.gain > 0.0;
         let good: Vec<Selection> = self
             .learned
             .iter()

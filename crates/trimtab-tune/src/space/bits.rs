@@ -24,17 +24,6 @@ impl Bits {
         }
     }
 
-    /// The bits of a point.
-    pub fn of(space: &Space, point: &Point) -> Self {
-        let mut bits = Self::none(space.options());
-        for (place, first) in firsts(space).enumerate() {
-            if let Some(option) = point.at(place).checked_sub(1) {
-                bits.set(first + usize::from(option));
-            }
-        }
-        bits
-    }
-
     /// The point that the bits say. Of options that exclude each other the lowest counts; bits behind
     /// the last option say nothing.
     pub fn point(&self, space: &Space) -> Point {
@@ -63,6 +52,17 @@ mod tests {
     use super::super::tests::space;
     use super::*;
 
+    /// The bits of a point.
+    fn bits(space: &Space, point: &Point) -> Bits {
+        let mut bits = Bits::none(space.options());
+        for (place, first) in firsts(space).enumerate() {
+            if let Some(option) = point.at(place).checked_sub(1) {
+                bits.set(first + usize::from(option));
+            }
+        }
+        bits
+    }
+
     #[test]
     fn of_options_that_exclude_each_other_the_lowest_counts() {
         let space = space(4);
@@ -79,7 +79,7 @@ mod tests {
             let space = space(10);
             let values = values.iter().enumerate().map(|(at, value)| *value.min(&space.most(at)));
             let point = Point::new(values.collect());
-            prop_assert_eq!(Bits::of(&space, &point).point(&space), point);
+            prop_assert_eq!(bits(&space, &point).point(&space), point);
         }
 
         #[test]
