@@ -112,7 +112,7 @@ pub struct SpaceSummary {
     /// Options that the compiler lists or the file has, and the compiler refuses or ignores.
     pub refused: Vec<String>,
     /// Options of the file of flags that were left out, with the reason.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<FailingFlags>,
 }
 

@@ -19,7 +19,9 @@ pub fn known(tune: &Path, files: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut new: Vec<PathBuf> = files.iter().map(|file| place(file)).collect::<Result<_>>()?;
     new.extend((1..=2).filter_map(output));
     remember(tune, &new)?;
-    remembered(tune)
+    let mut all = remembered(tune)?;
+    all.extend(new);
+    Ok(all)
 }
 
 /// Has a work directory remember a file that was written from what is in it.
@@ -34,8 +36,11 @@ fn remember(tune: &Path, places: &[PathBuf]) -> Result<()> {
     let old = remembered(tune)?;
     let mut text = String::new();
     for place in places.iter().filter(|place| !old.contains(place)) {
-        text += &serde_json::to_string(place).context("a file's name is no text")?;
-        text.push('\n');
+        // A name that is no text is not remembered.
+        if let Ok(line) = serde_json::to_string(place) {
+            text += &line;
+            text.push('\n');
+        }
     }
     if text.is_empty() {
         return Ok(());
@@ -74,6 +79,9 @@ fn output(number: u32) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -86,6 +94,8 @@ mod tests {
             known(&tune, &[root.join(name)]).unwrap();
         }
         add(&tune, &root.join("none/tried\n.jsonl")).unwrap();
+        let odd = root.join(OsStr::from_bytes(b"odd\xff.html"));
+        assert!(known(&tune, std::slice::from_ref(&odd)).unwrap().contains(&odd));
         let found = known(&tune, &[]).unwrap();
         let own = found.iter().filter_map(|place| place.strip_prefix(&root).ok());
         let names: Vec<&Path> = own.collect();

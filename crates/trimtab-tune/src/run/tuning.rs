@@ -280,8 +280,12 @@ fn why_left_out(option: &str, purpose: Purpose, is_portable_only: bool) -> Optio
         });
     }
     let needs_newer = is_portable_only && !is_portable(option);
-    needs_newer
-        .then_some("with --portable: it needs a newer processor, or the machine that compiles")
+    needs_newer.then_some(match purpose {
+        Purpose::Program => {
+            "with --portable: it needs a newer processor, or the machine that compiles"
+        }
+        Purpose::Kernel => "it needs a newer processor, or the machine that compiles",
+    })
 }
 
 /// The space that is asked for.
