@@ -20,7 +20,8 @@ unsigned int apic_id(void)
 
 void spin(long rounds)
 {
-	__asm__ volatile("1: dec %0; jnz 1b" : "+r"(rounds));
+	if (rounds > 0)
+		__asm__ volatile("1: dec %0; jnz 1b" : "+r"(rounds));
 }
 
 double now(void)
