@@ -237,6 +237,11 @@ fn sockets_timers_and_waiting_for_several_files_do_what_they_do_in_linux() {
 }
 
 #[test]
+fn names_begin_at_the_directory_that_they_are_given_with() {
+    same_as_qemu("names", &BOTH);
+}
+
+#[test]
 fn sockets_are_refused_unless_they_are_allowed() {
     let folder = TempDir::new().unwrap();
     let (jar, _) = jar(&compile(folder.path(), "sandbox", &["-O1"]));

@@ -3,7 +3,7 @@ package trimtab;
 
 /**
  * Numbers of the system calls that are performed, for MIPS programs of the ABI o32; who performs them is in {@link Linux},
- * {@link Clocks} and {@link Sockets}. Each is called as {@link CallNames} has it.
+ * {@link NameCalls}, {@link Clocks} and {@link Sockets}. Each is called as {@link CallNames} has it.
  */
 final class CallNumbers {
   static final int EXIT = 4001;
@@ -54,6 +54,7 @@ final class CallNumbers {
   static final int CLONE = 4120;
   static final int UNAME = 4122;
   static final int MPROTECT = 4125;
+  static final int FCHDIR = 4133;
   static final int _LLSEEK = 4140;
   static final int _NEWSELECT = 4142;
   static final int MSYNC = 4144;

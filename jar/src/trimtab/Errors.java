@@ -66,6 +66,9 @@ final class Errors {
 
   /** The number of an error for what Java throws. */
   static int of(IOException thrown) {
+    if (thrown instanceof LinuxException) {
+      return ((LinuxException) thrown).error;
+    }
     if (thrown instanceof NoSuchFileException) {
       return ENOENT;
     }

@@ -8,8 +8,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.OpenOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
@@ -25,28 +23,33 @@ final class Files {
   private static final int EXCLUSIVE = 0x400;
   static final int MOST = 1024;
 
+  /** In the place of an open directory: the current one. */
+  static final int HERE = -100;
+
+  /** {@code AT_EMPTY_PATH}. */
+  private static final int EMPTY = 0x1000;
+
   private final List<Open> files = new ArrayList<>();
-  private final FileTree tree;
   private final OutputStream err;
-  private String directory = "/";
+
+  /** The tree that it was given. */
+  final Names names;
 
   Files(Settings settings) {
-    this(settings.files(), settings.err());
-    directory = settings.directory();
+    this(new Names(settings.files(), settings.directory()), settings.err());
     files.add(Open.input(settings.in()));
     files.add(Open.output(settings.out()));
     files.add(Open.output(err));
   }
 
-  private Files(FileTree tree, OutputStream err) {
-    this.tree = tree;
+  private Files(Names names, OutputStream err) {
+    this.names = names;
     this.err = err;
   }
 
   /** Those of a process that is started: the same, until either opens or closes some. */
   synchronized Files copy() {
-    Files copy = new Files(tree, err);
-    copy.directory = directory;
+    Files copy = new Files(names.copy(), err);
     for (Open open : files) {
       copy.files.add(open);
       if (open != null) {
@@ -54,11 +57,6 @@ final class Files {
       }
     }
     return copy;
-  }
-
-  /** Has another program have the same tree and directory. */
-  synchronized void give(Settings settings) {
-    settings.files(tree).directory(directory);
   }
 
   /** Says on the error output what ended the program. */
@@ -114,53 +112,34 @@ final class Files {
     return -Errors.EMFILE;
   }
 
-  /** A path without {@code .} and {@code ..}; above the root is the root. Null where there are no files. */
-  private String resolve(String name) throws IOException {
-    return tree == null ? null : absolute(name);
+  /** What a name stands for that may begin at an open directory, or at the current one: {@link #HERE}. */
+  String path(int directory, String name) throws IOException {
+    return name.isEmpty() || name.startsWith("/") || directory == HERE
+        ? names.path(name)
+        : Names.path(directory(directory), name);
   }
 
-  /** A path from the root on, whether there is such a file or not. */
-  synchronized String absolute(String name) throws IOException {
-    if (name.isEmpty()) {
-      throw new NoSuchFileException(name);
+  /** The path of an open directory. */
+  private synchronized String directory(int file) throws IOException {
+    Open open = at(file);
+    if (open == null || open.names == null) {
+      throw new LinuxException(open == null ? Errors.EBADF : Errors.ENOTDIR);
     }
-    List<String> parts = new ArrayList<>();
-    for (String part : (name.startsWith("/") ? name : directory + "/" + name).split("/")) {
-      if (part.equals("..")) {
-        if (!parts.isEmpty()) {
-          parts.remove(parts.size() - 1);
-        }
-      } else if (!part.isEmpty() && !part.equals(".")) {
-        parts.add(part);
-      }
-    }
-    return "/" + String.join("/", parts);
+    return open.path;
   }
 
-  private boolean isDirectory(String path) throws IOException {
-    FileTree.Info info = tree.info(path);
-    return info != null && info.isDirectory();
-  }
-
-  private boolean exists(String path) throws IOException {
-    return tree.info(path) != null;
-  }
-
-  synchronized int open(String name, int flags) throws IOException {
-    if (name.equals("/dev/null")) {
+  synchronized int open(String path, int flags) throws IOException {
+    if (path.equals(Names.NOTHING)) {
       return add(Open.nothing(), 0);
     }
-    String path = resolve(name);
-    if (path == null) {
-      return -Errors.ENOENT;
-    }
+    FileTree tree = names.tree(path);
     int mode = flags & 3;
     boolean changes = mode != 0 || (flags & (CREATE | TRUNCATE)) != 0;
-    if (isDirectory(path)) {
-      return mode != 0 ? -Errors.EISDIR : add(Open.directory(path, list(path)), 0);
+    if (names.isDirectory(path)) {
+      return mode != 0 ? -Errors.EISDIR : add(Open.directory(path, names.list(path)), 0);
     }
     if (changes && !tree.isWritable()) {
-      boolean there = exists(path);
+      boolean there = names.exists(path);
       return there || (flags & CREATE) != 0 ? -Errors.EROFS : -Errors.ENOENT;
     }
     Set<OpenOption> options = new java.util.HashSet<>();
@@ -170,7 +149,7 @@ final class Files {
     if (mode != 0) {
       options.add(StandardOpenOption.WRITE);
     }
-    if ((flags & CREATE) != 0 && mode == 0 && !exists(path)) {
+    if ((flags & CREATE) != 0 && mode == 0 && !names.exists(path)) {
       tree.open(path, Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)).close();
     }
     if ((flags & CREATE) != 0 && mode != 0) {
@@ -181,14 +160,6 @@ final class Files {
       options.add(StandardOpenOption.TRUNCATE_EXISTING);
     }
     return add(Open.file(path, tree.open(path, options), flags & ~(CREATE | TRUNCATE | EXCLUSIVE)), 0);
-  }
-
-  private List<String> list(String path) throws IOException {
-    List<String> names = new ArrayList<>(tree.list(path));
-    names.add(".");
-    names.add("..");
-    names.sort(null);
-    return names;
   }
 
   /** Closes all numbers from one on. */
@@ -429,21 +400,23 @@ final class Files {
     }
   }
 
-  /** What {@code stat} says, where {@code file} is negative of a path. */
-  synchronized Status status(int file, String name) throws IOException {
-    Open open = file < 0 ? null : at(file);
-    if (file >= 0 && open == null) {
-      return Status.error(-Errors.EBADF);
+  /** {@code fstat}. */
+  synchronized Status status(int file) throws IOException {
+    Open open = at(file);
+    if (open == null) {
+      throw new LinuxException(Errors.EBADF);
     }
-    if (open != null && open.path == null) {
-      return Status.stream(file, open.pipe != null, open.endpoint != null);
+    return open.path == null
+        ? Status.stream(file, open.pipe != null, open.endpoint != null)
+        : names.status(open.path);
+  }
+
+  /** {@code fstatat} and {@code statx}. */
+  Status status(int directory, String name, int flags) throws IOException {
+    if ((flags & EMPTY) == 0 || !name.isEmpty()) {
+      return names.status(path(directory, name));
     }
-    if (name != null && name.equals("/dev/null")) {
-      return Status.stream(3, false, false);
-    }
-    String path = open == null ? resolve(name) : open.path;
-    FileTree.Info info = path == null ? null : tree.info(path);
-    return info == null ? Status.error(-Errors.ENOENT) : Status.of(info);
+    return directory == HERE ? names.status(names.path(".")) : status(directory);
   }
 
   synchronized int entries(int file, int address, int length) throws IOException {
@@ -464,21 +437,12 @@ final class Files {
       Memory.writeLong(at, open.next);
       Memory.writeLong(at + 8, open.next);
       Memory.writeShort(at + 16, size);
-      boolean directory = isListedDirectory(open.path, entry);
+      boolean directory = names.isListedDirectory(open.path, entry);
       Memory.writeByte(at + 18, directory ? 4 : 8);
       Memory.writeBytes(at + 19, name);
       at += size;
     }
     return at - address;
-  }
-
-  /** Whether an entry is a directory; what leads out of the tree is none. */
-  private boolean isListedDirectory(String path, String entry) throws IOException {
-    try {
-      return entry.equals(".") || entry.equals("..") || isDirectory(resolve(path + "/" + entry));
-    } catch (AccessDeniedException e) {
-      return false;
-    }
   }
 
   private static int readAt(SeekableByteChannel channel, ByteBuffer buffer, long position) throws IOException {
@@ -505,71 +469,23 @@ final class Files {
     }
   }
 
-  synchronized int remove(String name, boolean directory) throws IOException {
-    String path = resolve(name);
-    if (path == null) {
-      return -Errors.ENOENT;
+  /** {@code renameat2}: what is open has its new name from then on. */
+  synchronized int rename(String source, String target, int flags) throws IOException {
+    int result = names.rename(source, target, flags);
+    if (result == 0) {
+      names.moved(source, target);
+      for (Open open : files) {
+        if (open != null && open.path != null) {
+          open.path = Names.moved(open.path, source, target);
+        }
+      }
     }
-    FileTree.Info info = tree.linkInfo(path);
-    if (!tree.isWritable()) {
-      return info != null ? -Errors.EROFS : -Errors.ENOENT;
-    }
-    if (info != null && info.isDirectory() != directory) {
-      return info.isDirectory() ? -Errors.EISDIR : -Errors.ENOTDIR;
-    }
-    tree.delete(path);
-    return 0;
+    return result;
   }
 
-  synchronized int rename(String from, String to) throws IOException {
-    String source = resolve(from);
-    String target = resolve(to);
-    if (source == null || target == null) {
-      return -Errors.ENOENT;
-    }
-    if (!tree.isWritable()) {
-      return -Errors.EROFS;
-    }
-    tree.move(source, target);
-    return 0;
-  }
-
-  synchronized int makeDirectory(String name) throws IOException {
-    String path = resolve(name);
-    if (path == null) {
-      return -Errors.ENOENT;
-    }
-    if (!tree.isWritable()) {
-      return -Errors.EROFS;
-    }
-    tree.createDirectory(path);
-    return 0;
-  }
-
-  synchronized int access(String name, int mode) throws IOException {
-    String path = resolve(name);
-    if (path == null || !exists(path)) {
-      return -Errors.ENOENT;
-    }
-    return (mode & 2) != 0 && !tree.isWritable() ? -Errors.EROFS : 0;
-  }
-
-  synchronized int enter(String name) throws IOException {
-    String path = resolve(name);
-    if (path == null || !isDirectory(path)) {
-      return -Errors.ENOENT;
-    }
-    directory = path;
-    return 0;
-  }
-
-  synchronized int currentDirectory(int address, int length) {
-    byte[] name = (directory + "\0").getBytes(StandardCharsets.UTF_8);
-    if (name.length > length) {
-      return -Errors.ERANGE;
-    }
-    Memory.writeBytes(address, name);
-    return name.length;
+  /** {@code fchdir}. */
+  int enter(int file) throws IOException {
+    return names.enter(directory(file));
   }
 
   /** Writes bytes of a mapping. */

@@ -112,36 +112,8 @@ public final class Linux {
         return files.read(cpu, a0, a1, a2, -1);
       case CallNumbers.WRITE:
         return files.write(cpu, a0, a1, a2, -1);
-      case CallNumbers.OPEN:
-        return files.open(Memory.string(a0), a1);
-      case CallNumbers.OPENAT:
-        return files.open(Memory.string(a1), a2);
       case CallNumbers.CLOSE:
         return files.close(a0);
-      case CallNumbers.UNLINK:
-        return files.remove(Memory.string(a0), false);
-      case CallNumbers.UNLINKAT:
-        return files.remove(Memory.string(a1), (a2 & 0x200) != 0);
-      case CallNumbers.RMDIR:
-        return files.remove(Memory.string(a0), true);
-      case CallNumbers.RENAME:
-        return files.rename(Memory.string(a0), Memory.string(a1));
-      case CallNumbers.RENAMEAT:
-      case CallNumbers.RENAMEAT2:
-        return files.rename(Memory.string(a1), Memory.string(a3));
-      case CallNumbers.MKDIR:
-        return files.makeDirectory(Memory.string(a0));
-      case CallNumbers.MKDIRAT:
-        return files.makeDirectory(Memory.string(a1));
-      case CallNumbers.CHDIR:
-        return files.enter(Memory.string(a0));
-      case CallNumbers.GETCWD:
-        return files.currentDirectory(a0, a1);
-      case CallNumbers.ACCESS:
-        return files.access(Memory.string(a0), a1);
-      case CallNumbers.FACCESSAT:
-      case CallNumbers.FACCESSAT2:
-        return files.access(Memory.string(a1), a2);
       case CallNumbers.LSEEK:
         return (int) files.seek(a0, a1, a2);
       case CallNumbers._LLSEEK:
@@ -179,26 +151,11 @@ public final class Linux {
         return files.read(cpu, a0, a1, a2, Memory.readLong(stack + 16));
       case CallNumbers.PWRITE64:
         return files.write(cpu, a0, a1, a2, Memory.readLong(stack + 16));
-      case CallNumbers.STAT64:
-      case CallNumbers.LSTAT64:
-        return files.status(-1, Memory.string(a0)).write(a1);
-      case CallNumbers.FSTAT64:
-        return files.status(a0, null).write(a1);
-      case CallNumbers.FSTATAT64:
-        return (a3 & 0x1000) != 0 && Memory.readByte(a1) == 0
-            ? files.status(a0, null).write(a2)
-            : files.status(-1, Memory.string(a1)).write(a2);
-      case CallNumbers.STATX:
-        return (a2 & 0x1000) != 0 && Memory.readByte(a1) == 0
-            ? files.status(a0, null).writeExtended(Memory.readInt(stack + 16))
-            : files.status(-1, Memory.string(a1)).writeExtended(Memory.readInt(stack + 16));
       case CallNumbers.GETDENTS64:
         return files.entries(a0, a1, a2);
-      case CallNumbers.READLINK:
-      case CallNumbers.READLINKAT:
-        return -Errors.EINVAL;
       default:
-        return elsewhere(cpu, number, a0, a1, a2, a3, stack);
+        int result = NameCalls.call(files, number, a0, a1, a2, a3, stack);
+        return result != OTHER ? result : elsewhere(cpu, number, a0, a1, a2, a3, stack);
     }
   }
 

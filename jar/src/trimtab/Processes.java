@@ -249,7 +249,7 @@ final class Processes {
   /** {@code execve}: does not return if there is such a program. */
   static int execute(Cpu cpu, String path, int arguments, int environment) throws IOException {
     Files files = cpu.files;
-    String name = files.absolute(path);
+    String name = files.names.path(path);
     Supplier<Program> known = Limits.programs.get(name);
     if (known == null) {
       return -Errors.ENOENT;
@@ -263,7 +263,7 @@ final class Processes {
     }
     settings.environment(variables(strings(environment)));
     settings.in(Inherited.input(files.find(0))).out(Inherited.output(files.find(1))).err(Inherited.output(files.find(2)));
-    files.give(settings);
+    files.names.give(settings);
     Limits.give(settings);
     settings.process(number(cpu));
     if (Limits.deadline != 0) {

@@ -12,40 +12,29 @@ final class Status {
   private static final int PIPE = 0010600;
   private static final int SOCKET = 0140777;
 
-  /** Not 0 where there is no such file. */
-  final int error;
-
   private final int mode;
   private final long inode;
   private final long size;
   private final long changed;
 
-  private Status(int error, int mode, long inode, long size, long changed) {
-    this.error = error;
+  private Status(int mode, long inode, long size, long changed) {
     this.mode = mode;
     this.inode = inode;
     this.size = size;
     this.changed = changed;
   }
 
-  static Status error(int error) {
-    return new Status(error, 0, 0, 0, 0);
-  }
-
   static Status stream(int file, boolean pipe, boolean socket) {
-    return new Status(0, socket ? SOCKET : pipe ? PIPE : CHARACTERS, file + 1, 0, 0);
+    return new Status(socket ? SOCKET : pipe ? PIPE : CHARACTERS, file + 1, 0, 0);
   }
 
   static Status of(FileTree.Info info) {
     int mode = info.isDirectory() ? DIRECTORY : info.isExecutable() ? EXECUTABLE : REGULAR;
-    return new Status(0, mode, info.id() + 16, info.size(), info.changedMillis());
+    return new Status(mode, info.id() + 16, info.size(), info.changedMillis());
   }
 
   /** Writes {@code struct stat64}. */
   int write(int at) {
-    if (error != 0) {
-      return error;
-    }
     Memory.clear(at, 104);
     Memory.writeInt(at, 1);
     Memory.writeLong(at + 16, inode);
@@ -65,9 +54,6 @@ final class Status {
 
   /** Writes {@code struct statx}. */
   int writeExtended(int at) {
-    if (error != 0) {
-      return error;
-    }
     Memory.clear(at, 256);
     Memory.writeInt(at, 0x7ff);
     Memory.writeInt(at + 4, 4096);

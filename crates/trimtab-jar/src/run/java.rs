@@ -17,7 +17,7 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 67] = [
+const SOURCES: [(&str, &str); 70] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
     source!("trimtab/Bytes.java"),
@@ -45,9 +45,12 @@ const SOURCES: [(&str, &str); 67] = [
     source!("trimtab/Jump.java"),
     source!("trimtab/Limits.java"),
     source!("trimtab/Linux.java"),
+    source!("trimtab/LinuxException.java"),
     source!("trimtab/Main.java"),
     source!("trimtab/Maps.java"),
     source!("trimtab/Memory.java"),
+    source!("trimtab/NameCalls.java"),
+    source!("trimtab/Names.java"),
     source!("trimtab/NetworkSocket.java"),
     source!("trimtab/Open.java"),
     source!("trimtab/Pair.java"),

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <forward_list>
 #include <fstream>
 #include <functional>
@@ -227,12 +228,27 @@ static void threads()
          << (future.valid() ? 1 : 0) << '\n';
 }
 
+/* What is removed has names that are there elsewhere, too. */
+static void files()
+{
+    namespace fs = std::filesystem;
+    fs::create_directories("tree/one/two");
+    fs::create_directories("one/two");
+    std::ofstream("tree/one/two/file") << "in the tree";
+    std::ofstream("one/two/file") << "beside it";
+    std::error_code error;
+    cout << fs::remove_all("tree", error) << ' ' << error << ' ' << fs::exists("tree") << '\n';
+    cout << fs::file_size("one/two/file", error) << '\n';
+    cout << fs::remove_all("one") << ' ' << fs::exists("one") << '\n';
+}
+
 int main()
 {
     types();
     streams();
     containers();
     threads();
+    files();
     cout.exceptions(std::ios::badbit);
     return cout.good() ? 0 : 1;
 }
