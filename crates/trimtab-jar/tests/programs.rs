@@ -237,6 +237,11 @@ fn sockets_timers_and_waiting_for_several_files_do_what_they_do_in_linux() {
 }
 
 #[test]
+fn clocks_of_the_program_count_what_it_computes() {
+    same_as_qemu("clocks", &[&["-O1"]]);
+}
+
+#[test]
 fn names_begin_at_the_directory_that_they_are_given_with() {
     same_as_qemu("names", &BOTH);
 }

@@ -7,6 +7,15 @@ import java.time.Instant;
 final class Clocks {
   private static final long GIGA = 1000000000L;
 
+  /** Nanoseconds of a tick of {@code times}. */
+  private static final long TICK = 10000000;
+
+  /** {@code CLOCK_TAI}. */
+  private static final int LAST = 11;
+
+  /** In the place of a time. */
+  private static final long NONE = Long.MIN_VALUE;
+
   private Clocks() {}
 
   /** Performs a call, or gives {@link Linux#OTHER}. */
@@ -22,32 +31,21 @@ final class Clocks {
         }
         return 0;
       case CallNumbers.CLOCK_GETTIME:
-        long nanos = clock(a0);
-        Memory.writeInt(a1, (int) (nanos / GIGA));
-        Memory.writeInt(a1 + 4, (int) (nanos % GIGA));
-        return 0;
+        return write(a1, clock(cpu, a0), false);
       case CallNumbers.CLOCK_GETTIME64:
-        long wide = clock(a0);
-        Memory.writeLong(a1, wide / GIGA);
-        Memory.writeLong(a1 + 8, wide % GIGA);
-        return 0;
+        return write(a1, clock(cpu, a0), true);
       case CallNumbers.CLOCK_GETRES:
-        Memory.writeInt(a1, 0);
-        Memory.writeInt(a1 + 4, 1);
-        return 0;
       case CallNumbers.CLOCK_GETRES_TIME64:
-        Memory.writeLong(a1, 0);
-        Memory.writeLong(a1 + 8, 1);
-        return 0;
+        boolean isKnown = clock(cpu, a0) != NONE;
+        return isKnown && a1 == 0 ? 0 : write(a1, isKnown ? 1 : NONE, number == CallNumbers.CLOCK_GETRES_TIME64);
       case CallNumbers.TIMES:
-        Memory.clear(a0, 16);
-        Memory.writeInt(a0, (int) (clock(2) / 10000000));
-        return (int) (System.nanoTime() / 10000000) & 0x7fffffff;
+        if (a0 != 0) {
+          Memory.clear(a0, 16);
+          Memory.writeInt(a0, (int) (Threads.used() / TICK));
+        }
+        return (int) (System.nanoTime() / TICK) & 0x7fffffff;
       case CallNumbers.GETRUSAGE:
-        Memory.clear(a1, 72);
-        Memory.writeInt(a1, (int) (clock(2) / GIGA));
-        Memory.writeInt(a1 + 4, (int) (clock(2) % GIGA / 1000));
-        return 0;
+        return usage(cpu, a0, a1);
       case CallNumbers.NANOSLEEP:
         return sleep(cpu, time(a0, false), a1, false);
       case CallNumbers.CLOCK_NANOSLEEP:
@@ -94,12 +92,67 @@ final class Clocks {
         : nanos(Memory.readInt(address), Memory.readInt(address + 4));
   }
 
-  static long clock(int clock) {
-    if (clock != 0 && clock != 5) {
+  /** A clock's time in nanoseconds; {@link #NONE} where there is no such clock. */
+  private static long clock(Cpu cpu, int clock) {
+    if (clock < 0) {
+      // Of a thread or process by its number, or of the one that asks.
+      int number = ~(clock >> 3);
+      if ((clock & 4) == 0) {
+        return number == 0 || number == Threads.PROCESS ? Threads.used() : NONE;
+      }
+      Cpu thread = number == 0 ? cpu : Threads.of(number);
+      return thread == null ? NONE : thread.usage.nanos();
+    }
+    switch (clock) {
+      case 2: // CLOCK_PROCESS_CPUTIME_ID
+        return Threads.used();
+      case 3: // CLOCK_THREAD_CPUTIME_ID
+        return cpu.usage.nanos();
+      case 10: // CLOCK_SGI_CYCLE
+        return NONE;
+      default:
+        return clock > LAST ? NONE : clock(isReal(clock));
+    }
+  }
+
+  /** Whether a clock counts from the year 1970 on. */
+  private static boolean isReal(int clock) {
+    return clock == 0 || clock == 5 || clock == 8 || clock == LAST;
+  }
+
+  /** The time of day, or one that always goes on. */
+  static long clock(boolean isReal) {
+    if (!isReal) {
       return System.nanoTime();
     }
     Instant now = Instant.now();
     return now.getEpochSecond() * GIGA + now.getNano();
+  }
+
+  private static int write(int address, long nanos, boolean isWide) {
+    if (nanos == NONE) {
+      return -Errors.EINVAL;
+    }
+    if (isWide) {
+      Memory.writeLong(address, nanos / GIGA);
+      Memory.writeLong(address + 8, nanos % GIGA);
+    } else {
+      Memory.writeInt(address, (int) (nanos / GIGA));
+      Memory.writeInt(address + 4, (int) (nanos % GIGA));
+    }
+    return 0;
+  }
+
+  /** {@code getrusage}: all of it counts as the program's own, and nothing as its children's. */
+  private static int usage(Cpu cpu, int who, int address) {
+    if (who < -1 || who > 1) {
+      return -Errors.EINVAL;
+    }
+    long nanos = who == 0 ? Threads.used() : who == 1 ? cpu.usage.nanos() : 0;
+    Memory.clear(address, 72);
+    Memory.writeInt(address, (int) (nanos / GIGA));
+    Memory.writeInt(address + 4, (int) (nanos % GIGA / 1000));
+    return 0;
   }
 
   /** A time; what is too long for a {@code long} is ever. */
@@ -110,7 +163,7 @@ final class Clocks {
   /** Until a time of a clock, or for a time. */
   private static int sleep(Cpu cpu, long nanos, int clock, int flags, int left, boolean wide) {
     return (flags & 1) != 0
-        ? sleep(cpu, nanos == Waits.EVER ? nanos : nanos - clock(clock), 0, wide)
+        ? sleep(cpu, nanos == Waits.EVER ? nanos : nanos - clock(isReal(clock)), 0, wide)
         : sleep(cpu, nanos, left, wide);
   }
 

@@ -56,6 +56,9 @@ public final class Cpu {
   /** The thread's number. */
   int number;
 
+  /** How long it has computed. No frame has any. */
+  Usage usage;
+
   /** The files that its numbers stand for. */
   Files files;
 

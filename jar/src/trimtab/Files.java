@@ -258,8 +258,7 @@ final class Files {
       Shared.write(open.path);
     }
     if (open.in != null) {
-      // Others may use files while this waits.
-      return length == 0 ? 0 : open.in.read(Memory.M, address - Memory.BASE, length);
+      return length == 0 ? 0 : read(cpu, open.in, address, length);
     }
     if (open.endpoint != null) {
       return Sockets.receive(cpu, file, address, length, 0, 0, 0);
@@ -274,6 +273,16 @@ final class Files {
       return read(open, address, length, position);
     }
     return open.pipe.read(cpu, Memory.M, address - Memory.BASE, length);
+  }
+
+  /** Others may use files while this waits. */
+  private static int read(Cpu cpu, Input in, int address, int length) throws IOException {
+    cpu.usage.pause();
+    try {
+      return in.read(Memory.M, address - Memory.BASE, length);
+    } finally {
+      cpu.usage.resume();
+    }
   }
 
   private synchronized int read(Open open, int address, int length, long position) throws IOException {

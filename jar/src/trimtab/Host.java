@@ -35,6 +35,8 @@ public final class Host implements Machine {
 
   /** What runs in the place of {@code main} where Java calls functions: waits until the program is to end. */
   static long atMain(Cpu cpu) {
+    // It only computes while Java calls.
+    cpu.usage.pause();
     home = cpu;
     ready.countDown();
     while (true) {
@@ -160,11 +162,13 @@ public final class Host implements Machine {
       lock.unlock();
       throw new ProgramExit(Threads.status());
     }
+    home.usage.resume();
     return home;
   }
 
   private static void leave() {
     if (lock.isHeldByCurrentThread()) {
+      home.usage.pause();
       lock.unlock();
     }
   }

@@ -165,6 +165,7 @@ final class Processes {
     Child child = new Child(Threads.next(), null);
     Cpu cpu = new Cpu();
     cpu.number = child.number;
+    cpu.usage = new Usage();
     cpu.child = child;
     cpu.thread = parent.thread;
     cpu.control = parent.control;
@@ -399,6 +400,7 @@ final class Processes {
   /** What can wait in the place of a thread of the program's; the program's end disturbs it. */
   static synchronized Cpu reader() {
     Cpu reader = new Cpu();
+    reader.usage = new Usage();
     reader.disturbed = Threads.hasEnded();
     readers.add(reader);
     return reader;

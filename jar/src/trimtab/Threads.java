@@ -26,6 +26,10 @@ final class Threads {
   private static final Map<Integer, Cpu> running = new TreeMap<>();
 
   private static int last = PROCESS - 1;
+
+  /** Nanoseconds that those have computed that have ended. */
+  private static long usedBefore;
+
   private static String program;
   private static volatile boolean ended;
   private static int status;
@@ -125,6 +129,7 @@ final class Threads {
 
   private static synchronized int add(Cpu cpu) {
     cpu.number = next();
+    cpu.usage = new Usage();
     cpu.files = Linux.files;
     cpu.blocked = new long[2];
     cpu.pending = new LinkedHashMap<>();
@@ -135,6 +140,12 @@ final class Threads {
 
   private static synchronized void remove(Cpu cpu) {
     running.remove(cpu.number);
+    usedBefore += cpu.usage.nanos();
+  }
+
+  /** Nanoseconds that all threads have computed. */
+  static synchronized long used() {
+    return usedBefore + running.values().stream().mapToLong(cpu -> cpu.usage.nanos()).sum();
   }
 
   /** The next number of a thread or process. */
@@ -180,7 +191,7 @@ final class Threads {
       if (cpu.number == PROCESS && !ended) {
         status = given;
       }
-      running.remove(cpu.number);
+      remove(cpu);
       isLast = running.isEmpty();
     }
     if (isLast) {

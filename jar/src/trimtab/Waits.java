@@ -102,6 +102,7 @@ final class Waits {
     long begin = System.nanoTime();
     synchronized (cpu) {
       cpu.waits = true;
+      cpu.usage.pause();
       try {
         while (!cpu.woken && !cpu.disturbed) {
           long rest = nanos == EVER ? EVER : nanos - (System.nanoTime() - begin);
@@ -114,6 +115,7 @@ final class Waits {
         throw new Exit(128 + Signals.INT, true);
       } finally {
         cpu.waits = false;
+        cpu.usage.resume();
       }
     }
   }
@@ -137,7 +139,7 @@ final class Waits {
         return wait(cpu, address, value, fourth == 0 ? EVER : Clocks.time(fourth, wide));
       case 9: // FUTEX_WAIT_BITSET
         boolean real = (operation & REAL_TIME) != 0;
-        long rest = fourth == 0 ? EVER : Math.max(0, Clocks.time(fourth, wide) - Clocks.clock(real ? 0 : 1));
+        long rest = fourth == 0 ? EVER : Math.max(0, Clocks.time(fourth, wide) - Clocks.clock(real));
         return wait(cpu, address, value, rest);
       case 1: // FUTEX_WAKE
       case 10: // FUTEX_WAKE_BITSET

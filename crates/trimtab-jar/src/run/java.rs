@@ -17,7 +17,7 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 70] = [
+const SOURCES: [(&str, &str); 71] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
     source!("trimtab/Bytes.java"),
@@ -70,6 +70,7 @@ const SOURCES: [(&str, &str); 70] = [
     source!("trimtab/UdpSocket.java"),
     source!("trimtab/Unwind.java"),
     source!("trimtab/Unwinding.java"),
+    source!("trimtab/Usage.java"),
     source!("trimtab/Waits.java"),
     source!("trimtab/embed/Arena.java"),
     source!("trimtab/embed/Arguments.java"),
