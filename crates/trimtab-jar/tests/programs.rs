@@ -242,6 +242,11 @@ fn clocks_of_the_program_count_what_it_computes() {
 }
 
 #[test]
+fn files_are_made_cut_and_lost_as_in_linux() {
+    same_as_qemu("files", &BOTH);
+}
+
+#[test]
 fn names_begin_at_the_directory_that_they_are_given_with() {
     same_as_qemu("names", &BOTH);
 }

@@ -12,6 +12,7 @@ final class CallNumbers {
   static final int OPEN = 4005;
   static final int CLOSE = 4006;
   static final int WAITPID = 4007;
+  static final int CREAT = 4008;
   static final int UNLINK = 4010;
   static final int EXECVE = 4011;
   static final int CHDIR = 4012;
@@ -44,6 +45,7 @@ final class CallNumbers {
   static final int READLINK = 4085;
   static final int MMAP = 4090;
   static final int MUNMAP = 4091;
+  static final int TRUNCATE = 4092;
   static final int FTRUNCATE = 4093;
   static final int FCHMOD = 4094;
   static final int SETITIMER = 4104;
@@ -94,6 +96,7 @@ final class CallNumbers {
   static final int GETCWD = 4203;
   static final int SIGALTSTACK = 4206;
   static final int MMAP2 = 4210;
+  static final int TRUNCATE64 = 4211;
   static final int FTRUNCATE64 = 4212;
   static final int STAT64 = 4213;
   static final int LSTAT64 = 4214;
@@ -106,6 +109,7 @@ final class CallNumbers {
   static final int FUTEX = 4238;
   static final int SCHED_GETAFFINITY = 4240;
   static final int EXIT_GROUP = 4246;
+  static final int EPOLL_CREATE = 4248;
   static final int EPOLL_CTL = 4249;
   static final int EPOLL_WAIT = 4250;
   static final int SET_TID_ADDRESS = 4252;

@@ -18,8 +18,8 @@ import trimtab.embed.Settings;
 
 /** The files of the program: streams, pipes, and the tree that it was given. */
 final class Files {
-  private static final int CREATE = 0x100;
-  private static final int TRUNCATE = 0x200;
+  static final int CREATE = 0x100;
+  static final int TRUNCATE = 0x200;
   private static final int EXCLUSIVE = 0x400;
   static final int MOST = 1024;
 
@@ -290,7 +290,7 @@ final class Files {
       return open.names != null ? -Errors.EISDIR : -Errors.EBADF;
     }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
-    int got = position < 0 ? open.channel.read(buffer) : readAt(open.channel, buffer, position);
+    int got = position < 0 ? open.channel.read(buffer) : Contents.read(open.channel, buffer, position);
     return Math.max(got, 0);
   }
 
@@ -326,7 +326,7 @@ final class Files {
     }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
     if (position >= 0) {
-      return writeAt(open.channel, buffer, position);
+      return Contents.write(open.channel, buffer, position);
     }
     if ((open.flags & Open.APPEND) != 0) {
       open.channel.position(open.channel.size());
@@ -359,10 +359,20 @@ final class Files {
     if (open == null || open.channel == null) {
       return -Errors.EBADF;
     }
-    if (size > open.channel.size()) {
-      writeAt(open.channel, ByteBuffer.allocate(1), size - 1);
-    } else {
-      open.channel.truncate(size);
+    Contents.resize(open.channel, size);
+    return 0;
+  }
+
+  /** {@code truncate}. */
+  synchronized int truncate(String path, long size) throws IOException {
+    if (size < 0) {
+      return -Errors.EINVAL;
+    }
+    if (names.info(path).isDirectory()) {
+      return -Errors.EISDIR;
+    }
+    try (SeekableByteChannel channel = names.changed(path).open(path, Set.of(StandardOpenOption.WRITE))) {
+      Contents.resize(channel, size);
     }
     return 0;
   }
@@ -454,30 +464,6 @@ final class Files {
     return at - address;
   }
 
-  private static int readAt(SeekableByteChannel channel, ByteBuffer buffer, long position) throws IOException {
-    if (channel instanceof FileChannel) {
-      return ((FileChannel) channel).read(buffer, position);
-    }
-    long before = channel.position();
-    try {
-      return channel.position(position).read(buffer);
-    } finally {
-      channel.position(before);
-    }
-  }
-
-  private static int writeAt(SeekableByteChannel channel, ByteBuffer buffer, long position) throws IOException {
-    if (channel instanceof FileChannel) {
-      return ((FileChannel) channel).write(buffer, position);
-    }
-    long before = channel.position();
-    try {
-      return channel.position(position).write(buffer);
-    } finally {
-      channel.position(before);
-    }
-  }
-
   /** {@code renameat2}: what is open has its new name from then on. */
   synchronized int rename(String source, String target, int flags) throws IOException {
     int result = names.rename(source, target, flags);
@@ -501,7 +487,7 @@ final class Files {
   synchronized void writeBack(Open open, byte[] bytes, int at, int length, long position) throws IOException {
     ByteBuffer buffer = ByteBuffer.wrap(bytes, at, length);
     while (buffer.hasRemaining()) {
-      writeAt(open.channel, buffer, position + (buffer.position() - at));
+      Contents.write(open.channel, buffer, position + (buffer.position() - at));
     }
   }
 
@@ -512,7 +498,7 @@ final class Files {
       return null;
     }
     ByteBuffer buffer = ByteBuffer.allocate((int) Math.max(0, Math.min(length, open.channel.size() - offset)));
-    while (buffer.hasRemaining() && readAt(open.channel, buffer, offset + buffer.position()) > 0) {
+    while (buffer.hasRemaining() && Contents.read(open.channel, buffer, offset + buffer.position()) > 0) {
       // Until all is there.
     }
     return java.util.Arrays.copyOf(buffer.array(), buffer.position());

@@ -260,6 +260,8 @@ public final class Linux {
             cpu, held == 0 ? 0 : Memory.readInt(held), stack, () -> Poll.select(cpu, a0, new int[] {a1, a2, a3}, rest));
       case CallNumbers.EVENTFD2:
         return files.add(Open.endpoint(new EventCounter(a0, (a1 & 1) != 0), a1));
+      case CallNumbers.EPOLL_CREATE:
+        return a0 <= 0 ? -Errors.EINVAL : files.add(Open.endpoint(new Epoll(), 0));
       case CallNumbers.EPOLL_CREATE1:
         return files.add(Open.endpoint(new Epoll(), 0));
       case CallNumbers.EPOLL_CTL:

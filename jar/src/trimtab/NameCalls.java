@@ -18,6 +18,12 @@ final class NameCalls {
         return files.open(path(files, a0), a1);
       case CallNumbers.OPENAT:
         return files.open(path(files, a0, a1), a2);
+      case CallNumbers.CREAT:
+        return files.open(path(files, a0), 1 | Files.CREATE | Files.TRUNCATE);
+      case CallNumbers.TRUNCATE:
+        return files.truncate(path(files, a0), a1);
+      case CallNumbers.TRUNCATE64:
+        return files.truncate(path(files, a0), (long) a3 << 32 | a2 & 0xffffffffL);
       case CallNumbers.UNLINK:
         return names.remove(path(files, a0), false);
       case CallNumbers.RMDIR:

@@ -73,7 +73,7 @@ final class Names {
   }
 
   /** The same where what is there is to be changed. */
-  private FileTree changed(String path) throws IOException {
+  FileTree changed(String path) throws IOException {
     if (!tree(path).isWritable()) {
       throw new LinuxException(Errors.EROFS);
     }
@@ -81,7 +81,7 @@ final class Names {
   }
 
   /** What is known of a file; it is missing where the path leads through what is no directory. */
-  private FileTree.Info info(String path) throws IOException {
+  FileTree.Info info(String path) throws IOException {
     FileTree.Info info = tree(path).info(path);
     if (info == null) {
       throw missing(path);

@@ -17,7 +17,7 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 71] = [
+const SOURCES: [(&str, &str); 72] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
     source!("trimtab/Bytes.java"),
@@ -25,6 +25,7 @@ const SOURCES: [(&str, &str); 71] = [
     source!("trimtab/CallNumbers.java"),
     source!("trimtab/Clocks.java"),
     source!("trimtab/Code.java"),
+    source!("trimtab/Contents.java"),
     source!("trimtab/Coprocessor.java"),
     source!("trimtab/Counts.java"),
     source!("trimtab/Cpu.java"),
