@@ -136,7 +136,7 @@ final class Files {
     int mode = flags & 3;
     boolean changes = mode != 0 || (flags & (CREATE | TRUNCATE)) != 0;
     if (names.isDirectory(path)) {
-      return mode != 0 ? -Errors.EISDIR : add(Open.directory(path, names.list(path)), 0);
+      return mode != 0 ? -Errors.EISDIR : add(Open.directory(path, tree.info(path), names.list(path)), 0);
     }
     if (changes && !tree.isWritable()) {
       boolean there = names.exists(path);
@@ -159,7 +159,8 @@ final class Files {
     if ((flags & TRUNCATE) != 0 && mode != 0) {
       options.add(StandardOpenOption.TRUNCATE_EXISTING);
     }
-    return add(Open.file(path, tree.open(path, options), flags & ~(CREATE | TRUNCATE | EXCLUSIVE)), 0);
+    SeekableByteChannel channel = tree.open(path, options);
+    return add(Open.file(path, names.info(path), channel, flags & ~(CREATE | TRUNCATE | EXCLUSIVE)), 0);
   }
 
   /** Closes all numbers from one on. */
@@ -427,7 +428,7 @@ final class Files {
     }
     return open.path == null
         ? Status.stream(file, open.pipe != null, open.endpoint != null)
-        : names.status(open.path);
+        : Status.of(names.info(open));
   }
 
   /** {@code fstatat} and {@code statx}. */

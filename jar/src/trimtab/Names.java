@@ -131,6 +131,26 @@ final class Names {
     return path.equals(NOTHING) ? Status.stream(3, false, false) : Status.of(info(path));
   }
 
+  /** What is known of an open file, whose name may be gone, or another one's. */
+  FileTree.Info info(Open open) throws IOException {
+    FileTree.Info first = open.info;
+    FileTree.Info named = find(open.path);
+    if (named != null && named.id() == first.id()) {
+      return named;
+    }
+    long size = open.channel == null ? first.size() : open.channel.size();
+    return new FileTree.Info(first.isDirectory(), first.isExecutable(), size, first.changedMillis(), first.id());
+  }
+
+  /** What is known of a file; null where there is none that can be seen. */
+  private FileTree.Info find(String path) throws IOException {
+    try {
+      return tree.info(path);
+    } catch (AccessDeniedException e) {
+      return null;
+    }
+  }
+
   int remove(String path, boolean directory) throws IOException {
     FileTree.Info info = tree(path).linkInfo(path);
     if (info == null) {

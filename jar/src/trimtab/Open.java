@@ -6,6 +6,7 @@ import java.io.OutputStream;
 import java.nio.channels.SeekableByteChannel;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import trimtab.embed.FileTree;
 
 /** What a number that a program has for a file stands for: one of these is not null. */
 final class Open {
@@ -13,6 +14,10 @@ final class Open {
   static final int NONBLOCK = 0x80;
 
   String path;
+
+  /** What was known of a file when it was opened. */
+  FileTree.Info info;
+
   SeekableByteChannel channel;
   Input in;
   OutputStream out;
@@ -61,17 +66,19 @@ final class Open {
     return open;
   }
 
-  static Open file(String path, SeekableByteChannel channel, int flags) {
+  static Open file(String path, FileTree.Info info, SeekableByteChannel channel, int flags) {
     Open open = new Open();
     open.path = path;
+    open.info = info;
     open.channel = channel;
     open.flags = flags;
     return open;
   }
 
-  static Open directory(String path, List<String> names) {
+  static Open directory(String path, FileTree.Info info, List<String> names) {
     Open open = new Open();
     open.path = path;
+    open.info = info;
     open.names = names;
     return open;
   }

@@ -19,6 +19,12 @@ static int size(int file)
 	return fstat(file, &status) ? -errno : (int)status.st_size;
 }
 
+static long long number(int file)
+{
+	struct stat status;
+	return fstat(file, &status) ? -errno : (long long)status.st_ino;
+}
+
 /* Calls that others do the work of as well. */
 static void made(void)
 {
@@ -45,9 +51,42 @@ static void made(void)
 	printf("epoll of none %s\n", why(poll));
 }
 
+/* What is open stays the same whatever its name becomes. */
+static void names(void)
+{
+	int first = open("first", O_RDWR | O_CREAT | O_TRUNC, 0644);
+	write(first, "1234567", 7);
+	long long own = number(first);
+	printf("rename %s\n", why(rename("first", "second")));
+	printf("renamed %d %d\n", size(first), number(first) == own);
+	int other = open("first", O_RDWR | O_CREAT | O_TRUNC, 0644);
+	printf("two %d %d %d\n", size(first), size(other), number(first) != number(other));
+	printf("rename %s\n", why(rename("first", "second")));
+	printf("replaced %d %d\n", size(first), size(other));
+	unlink("second");
+	write(other, "123", 3);
+	printf("removed %d %d %d\n", size(first), size(other), number(first) == own);
+	ftruncate(first, 20);
+	printf("larger %d\n", size(first));
+	close(first);
+	close(other);
+	/* Of which a jar has none. */
+	mkdir("/tmp", 0755);
+	FILE *file = tmpfile();
+	fputs("for a while", file);
+	fflush(file);
+	printf("tmpfile %d\n", size(fileno(file)));
+	fclose(file);
+	int directory = open(".", O_RDONLY);
+	struct stat status;
+	printf("directory %d %d\n", fstat(directory, &status), S_ISDIR(status.st_mode));
+	close(directory);
+}
+
 int main(void)
 {
 	made();
+	names();
 	unlink("made");
 	return 0;
 }
