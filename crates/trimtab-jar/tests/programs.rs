@@ -97,6 +97,19 @@ fn same_in(name: &str, ways: &[&[&str]], arguments: &[&str], jvm: &[&str]) {
     }
 }
 
+/// The same where the jar has its files in memory.
+fn same_in_memory(name: &str) {
+    let folder = TempDir::new().unwrap();
+    let program = compile(folder.path(), name, &["-O2"]);
+    let (jar, _) = jar(&program);
+    let expected = output(Command::new("qemu-mipsel").current_dir(folder.path()).arg(program));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/InMemory.java");
+    let found = output(Command::new("java").arg("-cp").arg(&jar).arg(source).arg(&jar));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(text(&found.stdout), text(&expected.stdout), "{name}: {}", text(&found.stderr));
+    assert_eq!(found.status.code(), expected.status.code());
+}
+
 #[test]
 fn threads_share_what_they_share_in_linux_and_wait_for_each_other() {
     same_as_qemu("threads", &BOTH);
@@ -244,11 +257,13 @@ fn clocks_of_the_program_count_what_it_computes() {
 #[test]
 fn files_are_made_cut_and_lost_as_in_linux() {
     same_as_qemu("files", &BOTH);
+    same_in_memory("files");
 }
 
 #[test]
 fn names_begin_at_the_directory_that_they_are_given_with() {
     same_as_qemu("names", &BOTH);
+    same_in_memory("names");
 }
 
 #[test]

@@ -11,8 +11,10 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
+import java.util.Map;
 import trimtab.embed.NoSpaceException;
 
 /** Numbers of errors, as Linux has them on MIPS. */
@@ -34,12 +36,15 @@ final class Errors {
   static final int EINVAL = 22;
   static final int EMFILE = 24;
   static final int ENOTTY = 25;
+  static final int EFBIG = 27;
   static final int ENOSPC = 28;
   static final int ESPIPE = 29;
   static final int EROFS = 30;
   static final int EPIPE = 32;
   static final int ERANGE = 34;
+  static final int ENAMETOOLONG = 78;
   static final int ENOSYS = 89;
+  static final int ELOOP = 90;
   static final int ENOTEMPTY = 93;
   static final int ENOTSOCK = 95;
   static final int EDESTADDRREQ = 96;
@@ -61,6 +66,17 @@ final class Errors {
 
   /** How the operating system's words for it begin, as they are in exceptions of Java's. */
   static final String BROKEN_PIPE = "Broken pipe";
+
+  /** What is the matter with a file, in the operating system's words: Java has no class for it. */
+  private static final Map<String, Integer> FILES =
+      Map.of(
+          "Not a directory", ENOTDIR,
+          "Is a directory", EISDIR,
+          "Invalid argument", EINVAL,
+          "File too large", EFBIG,
+          "No space left on device", ENOSPC,
+          "File name too long", ENAMETOOLONG,
+          "Too many levels of symbolic links", ELOOP);
 
   private Errors() {}
 
@@ -86,6 +102,10 @@ final class Errors {
     }
     if (thrown instanceof NotDirectoryException) {
       return ENOTDIR;
+    }
+    String words = thrown instanceof FileSystemException ? ((FileSystemException) thrown).getReason() : thrown.getMessage();
+    if (words != null && FILES.containsKey(words)) {
+      return FILES.get(words);
     }
     if (thrown instanceof SocketException || thrown instanceof ClosedChannelException) {
       return ofSocket(thrown);

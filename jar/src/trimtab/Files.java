@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.OpenOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import trimtab.embed.FileTree;
@@ -21,7 +22,11 @@ final class Files {
   static final int CREATE = 0x100;
   static final int TRUNCATE = 0x200;
   private static final int EXCLUSIVE = 0x400;
+  private static final int DIRECTORY = 0x10000;
   static final int MOST = 1024;
+
+  /** In the place of a position: where the last one ended. */
+  static final long NEXT = -1;
 
   /** In the place of an open directory: the current one. */
   static final int HERE = -100;
@@ -130,37 +135,52 @@ final class Files {
 
   synchronized int open(String path, int flags) throws IOException {
     if (path.equals(Names.NOTHING)) {
-      return add(Open.nothing(), 0);
+      return add(Open.nothing(flags));
     }
     FileTree tree = names.tree(path);
+    FileTree.Info there = tree.info(path);
+    boolean creates = (flags & CREATE) != 0;
+    boolean writes = (flags & 3) != 0;
+    if (there == null && !creates) {
+      throw names.missing(path);
+    }
+    if (there != null && creates && (flags & EXCLUSIVE) != 0) {
+      return -Errors.EEXIST;
+    }
+    if (there != null && there.isDirectory()) {
+      return writes || creates ? -Errors.EISDIR : add(Open.directory(path, there, names.list(path)));
+    }
+    if ((flags & DIRECTORY) != 0 && there != null) {
+      return -Errors.ENOTDIR;
+    }
+    if ((writes || there == null || (flags & TRUNCATE) != 0) && !tree.isWritable()) {
+      return -Errors.EROFS;
+    }
+    SeekableByteChannel channel = channel(tree, path, flags, there != null);
+    return add(Open.file(path, names.info(path), channel, flags & ~(CREATE | TRUNCATE | EXCLUSIVE)));
+  }
+
+  private static SeekableByteChannel channel(FileTree tree, String path, int flags, boolean isThere) throws IOException {
     int mode = flags & 3;
-    boolean changes = mode != 0 || (flags & (CREATE | TRUNCATE)) != 0;
-    if (names.isDirectory(path)) {
-      return mode != 0 ? -Errors.EISDIR : add(Open.directory(path, tree.info(path), names.list(path)), 0);
-    }
-    if (changes && !tree.isWritable()) {
-      boolean there = names.exists(path);
-      return there || (flags & CREATE) != 0 ? -Errors.EROFS : -Errors.ENOENT;
-    }
-    Set<OpenOption> options = new java.util.HashSet<>();
+    Set<OpenOption> options = new HashSet<>();
     if (mode != 1) {
       options.add(StandardOpenOption.READ);
     }
     if (mode != 0) {
       options.add(StandardOpenOption.WRITE);
     }
-    if ((flags & CREATE) != 0 && mode == 0 && !names.exists(path)) {
-      tree.open(path, Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)).close();
-    }
+    OpenOption create = (flags & EXCLUSIVE) != 0 ? StandardOpenOption.CREATE_NEW : StandardOpenOption.CREATE;
     if ((flags & CREATE) != 0 && mode != 0) {
-      boolean alone = (flags & EXCLUSIVE) != 0;
-      options.add(alone ? StandardOpenOption.CREATE_NEW : StandardOpenOption.CREATE);
+      options.add(create);
+    }
+    if ((flags & CREATE) != 0 && mode == 0 && !isThere) {
+      // Java only creates what it writes.
+      tree.open(path, Set.of(StandardOpenOption.WRITE, create)).close();
     }
     if ((flags & TRUNCATE) != 0 && mode != 0) {
       options.add(StandardOpenOption.TRUNCATE_EXISTING);
     }
-    SeekableByteChannel channel = tree.open(path, options);
-    return add(Open.file(path, names.info(path), channel, flags & ~(CREATE | TRUNCATE | EXCLUSIVE)), 0);
+    return tree.open(path, options);
   }
 
   /** Closes all numbers from one on. */
@@ -236,8 +256,8 @@ final class Files {
 
   synchronized int pipe(int address, int flags) {
     Pipe pipe = new Pipe();
-    int read = add(Open.pipe(pipe, false, flags), 0);
-    int write = add(Open.pipe(pipe, true, flags), 0);
+    int read = add(Open.pipe(pipe, false, flags));
+    int write = add(Open.pipe(pipe, true, flags));
     if (write < 0) {
       return write;
     }
@@ -246,12 +266,10 @@ final class Files {
     return 0;
   }
 
+  /** {@code read}, or {@code pread} where the position is not {@link #NEXT}. */
   int read(Cpu cpu, int file, int address, int length, long position) throws IOException {
-    Open open;
-    synchronized (this) {
-      open = at(file);
-    }
-    if (open == null) {
+    Open open = find(file, position);
+    if (!open.mayRead()) {
       return -Errors.EBADF;
     }
     Memory.check(address, length);
@@ -264,16 +282,22 @@ final class Files {
     if (open.endpoint != null) {
       return Sockets.receive(cpu, file, address, length, 0, 0, 0);
     }
-    if (open.pipe != null && open.writes) {
-      return -Errors.EBADF;
-    }
-    if (open.pipe != null && !open.mayWait() && open.pipe.ready(false) == 0) {
-      return -Errors.EAGAIN;
-    }
     if (open.pipe == null) {
       return read(open, address, length, position);
     }
+    if (!open.mayWait() && open.pipe.ready(false) == 0) {
+      return -Errors.EAGAIN;
+    }
     return open.pipe.read(cpu, Memory.M, address - Memory.BASE, length);
+  }
+
+  /** What is open, and has positions if it is to be used at one. */
+  private Open find(int file, long position) throws IOException {
+    Open open = find(file);
+    if (open == null || position != NEXT && open.isStream()) {
+      throw new LinuxException(open == null ? Errors.EBADF : Errors.ESPIPE);
+    }
+    return open;
   }
 
   /** Others may use files while this waits. */
@@ -288,19 +312,17 @@ final class Files {
 
   private synchronized int read(Open open, int address, int length, long position) throws IOException {
     if (open.channel == null) {
-      return open.names != null ? -Errors.EISDIR : -Errors.EBADF;
+      return -Errors.EISDIR;
     }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
-    int got = position < 0 ? open.channel.read(buffer) : Contents.read(open.channel, buffer, position);
+    int got = position == NEXT ? open.channel.read(buffer) : Contents.read(open.channel, buffer, position);
     return Math.max(got, 0);
   }
 
+  /** {@code write}, or {@code pwrite} where the position is not {@link #NEXT}. */
   int write(Cpu cpu, int file, int address, int length, long position) throws IOException {
-    Open open;
-    synchronized (this) {
-      open = at(file);
-    }
-    if (open == null) {
+    Open open = find(file, position);
+    if (!open.mayWrite()) {
       return -Errors.EBADF;
     }
     Memory.check(address, length);
@@ -320,13 +342,10 @@ final class Files {
 
   private synchronized int write(Open open, int address, int length, long position) throws IOException {
     if (open.pipe != null) {
-      return open.writes ? open.pipe.write(Memory.M, address - Memory.BASE, length) : -Errors.EBADF;
-    }
-    if (open.channel == null) {
-      return -Errors.EBADF;
+      return open.pipe.write(Memory.M, address - Memory.BASE, length);
     }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
-    if (position >= 0) {
+    if (position != NEXT) {
       return Contents.write(open.channel, buffer, position);
     }
     if ((open.flags & Open.APPEND) != 0) {
@@ -357,8 +376,11 @@ final class Files {
 
   synchronized int truncate(int file, long size) throws IOException {
     Open open = at(file);
-    if (open == null || open.channel == null) {
+    if (open == null) {
       return -Errors.EBADF;
+    }
+    if (size < 0 || open.channel == null || !open.mayWrite()) {
+      return -Errors.EINVAL;
     }
     Contents.resize(open.channel, size);
     return 0;
@@ -497,6 +519,9 @@ final class Files {
     Open open = at(file);
     if (open == null || open.channel == null) {
       return null;
+    }
+    if (!open.mayRead()) {
+      throw new LinuxException(Errors.EACCES);
     }
     ByteBuffer buffer = ByteBuffer.allocate((int) Math.max(0, Math.min(length, open.channel.size() - offset)));
     while (buffer.hasRemaining() && Contents.read(open.channel, buffer, offset + buffer.position()) > 0) {

@@ -12,13 +12,16 @@ final class Inherited {
 
   /** What can be read; nothing where there is nothing open, or a socket. */
   static InputStream input(Open open) {
-    if (open != null && open.in != null) {
+    if (open == null || !open.mayRead()) {
+      return InputStream.nullInputStream();
+    }
+    if (open.in != null) {
       return new OfInput(open.in);
     }
-    if (open != null && open.channel != null) {
+    if (open.channel != null) {
       return Channels.newInputStream(open.channel);
     }
-    if (open != null && open.pipe != null && !open.writes) {
+    if (open.pipe != null) {
       return new OfPipe(open.pipe);
     }
     return InputStream.nullInputStream();
@@ -26,7 +29,7 @@ final class Inherited {
 
   /** Where can be written; nowhere where there is nothing open, or a socket. */
   static OutputStream output(Open open) {
-    if (open != null && (open.out != null || open.channel != null || open.pipe != null && open.writes)) {
+    if (open != null && open.mayWrite() && open.endpoint == null) {
       return new Output(open);
     }
     return OutputStream.nullOutputStream();

@@ -109,9 +109,9 @@ public final class Linux {
       case CallNumbers.WAIT4:
         return Processes.await(cpu, a0, a1, a2, a3);
       case CallNumbers.READ:
-        return files.read(cpu, a0, a1, a2, -1);
+        return files.read(cpu, a0, a1, a2, Files.NEXT);
       case CallNumbers.WRITE:
-        return files.write(cpu, a0, a1, a2, -1);
+        return files.write(cpu, a0, a1, a2, Files.NEXT);
       case CallNumbers.CLOSE:
         return files.close(a0);
       case CallNumbers.LSEEK:
@@ -148,9 +148,11 @@ public final class Linux {
       case CallNumbers.WRITEV:
         return vector(cpu, false, a0, a1, a2);
       case CallNumbers.PREAD64:
-        return files.read(cpu, a0, a1, a2, Memory.readLong(stack + 16));
+        long from = Memory.readLong(stack + 16);
+        return from < 0 ? -Errors.EINVAL : files.read(cpu, a0, a1, a2, from);
       case CallNumbers.PWRITE64:
-        return files.write(cpu, a0, a1, a2, Memory.readLong(stack + 16));
+        long to = Memory.readLong(stack + 16);
+        return to < 0 ? -Errors.EINVAL : files.write(cpu, a0, a1, a2, to);
       case CallNumbers.GETDENTS64:
         return files.entries(a0, a1, a2);
       default:
@@ -359,7 +361,7 @@ public final class Linux {
       if (length == 0) {
         continue;
       }
-      int done = reads ? cpu.files.read(cpu, file, at, length, -1) : cpu.files.write(cpu, file, at, length, -1);
+      int done = reads ? cpu.files.read(cpu, file, at, length, Files.NEXT) : cpu.files.write(cpu, file, at, length, Files.NEXT);
       if (done < 0) {
         return total > 0 ? total : done;
       }
@@ -377,7 +379,7 @@ public final class Linux {
     boolean isFixed = (flags & 0x10) != 0;
     // What can be written must be written back; a file that is only read is never changed.
     Open shared = !anonymous && (flags & 3) != PRIVATE ? files.find(file) : null;
-    boolean isRead = shared == null || (shared.flags & 3) != 2;
+    boolean isRead = shared == null || !shared.mayWrite();
     if (shared != null && isRead && (protection & WRITABLE) != 0) {
       return -Errors.EACCES;
     }

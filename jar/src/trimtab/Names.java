@@ -90,7 +90,7 @@ final class Names {
   }
 
   /** Why there is no such file: something on the way is none, or no directory. */
-  private IOException missing(String path) throws IOException {
+  IOException missing(String path) throws IOException {
     for (int slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) {
       FileTree.Info above = tree.info(path.substring(0, slash));
       if (above != null) {
@@ -103,10 +103,6 @@ final class Names {
   boolean isDirectory(String path) throws IOException {
     FileTree.Info info = tree(path).info(path);
     return info != null && info.isDirectory();
-  }
-
-  boolean exists(String path) throws IOException {
-    return tree(path).info(path) != null;
   }
 
   /** Names in a directory, sorted. */

@@ -59,10 +59,10 @@ final class Open {
   }
 
   /** {@code /dev/null}. */
-  static Open nothing() {
+  static Open nothing(int flags) {
     Open open = output(OutputStream.nullOutputStream());
     open.in = new Input(InputStream.nullInputStream());
-    open.flags = 2;
+    open.flags = flags & 3;
     return open;
   }
 
@@ -96,6 +96,19 @@ final class Open {
     open.endpoint = endpoint;
     open.flags = flags & NONBLOCK | 2;
     return open;
+  }
+
+  boolean mayRead() {
+    return (flags & 3) != 1;
+  }
+
+  boolean mayWrite() {
+    return (flags & 3) != 0;
+  }
+
+  /** Whether it has no positions; {@code /dev/null}, which can be read and written, has all. */
+  boolean isStream() {
+    return pipe != null || endpoint != null || (in == null) != (out == null);
   }
 
   boolean mayWait() {

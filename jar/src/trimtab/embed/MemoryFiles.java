@@ -4,6 +4,8 @@ package trimtab.embed;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.NonReadableChannelException;
+import java.nio.channels.NonWritableChannelException;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
@@ -164,13 +166,14 @@ public final class MemoryFiles implements FileTree {
       node = add(path, false);
     }
     if (node.isDirectory) {
-      throw new FileSystemException(path, null, "is a directory");
+      throw new FileSystemException(path, null, "Is a directory");
     }
     if (options.contains(StandardOpenOption.TRUNCATE_EXISTING)) {
       resize(node, 0);
     }
     node.users++;
-    return new Channel(node);
+    boolean writes = options.contains(StandardOpenOption.WRITE);
+    return new Channel(node, !writes || options.contains(StandardOpenOption.READ), writes);
   }
 
   @Override
@@ -201,11 +204,11 @@ public final class MemoryFiles implements FileTree {
       return;
     }
     if (to.startsWith(from + "/")) {
-      throw new IOException(to + " lies in " + from);
+      throw new FileSystemException(from, to, "Invalid argument");
     }
     Node old = nodes.get(to);
     if (old != null && old.isDirectory != node.isDirectory) {
-      throw new FileSystemException(from, to, "one is a directory, the other is none");
+      throw new FileSystemException(from, to, old.isDirectory ? "Is a directory" : "Not a directory");
     }
     List<String> moved = new ArrayList<>(List.of(from));
     for (String name : nodes.tailMap(from + "/").keySet()) {
@@ -244,25 +247,41 @@ public final class MemoryFiles implements FileTree {
 
   private final class Channel implements SeekableByteChannel {
     private final Node node;
+    private final boolean reads;
+    private final boolean writes;
     private long position;
     private boolean open = true;
 
-    Channel(Node node) {
+    Channel(Node node, boolean reads, boolean writes) {
       this.node = node;
+      this.reads = reads;
+      this.writes = writes;
     }
 
-    private void check() throws IOException {
+    private void checkReads() throws IOException {
       if (!open) {
         throw new ClosedChannelException();
+      }
+      if (!reads) {
+        throw new NonReadableChannelException();
+      }
+    }
+
+    private void checkWrites() throws IOException {
+      if (!open) {
+        throw new ClosedChannelException();
+      }
+      if (!writes) {
+        throw new NonWritableChannelException();
       }
     }
 
     @Override
     public int read(ByteBuffer to) throws IOException {
       synchronized (MemoryFiles.this) {
-        check();
-        int length = (int) Math.min(to.remaining(), node.size - position);
-        if (length <= 0) {
+        checkReads();
+        int length = (int) Math.max(0, Math.min(to.remaining(), node.size - position));
+        if (length == 0) {
           return to.hasRemaining() ? -1 : 0;
         }
         to.put(node.bytes, (int) position, length);
@@ -274,10 +293,12 @@ public final class MemoryFiles implements FileTree {
     @Override
     public int write(ByteBuffer from) throws IOException {
       synchronized (MemoryFiles.this) {
-        check();
+        checkWrites();
         int length = from.remaining();
-        if (length > 0 && position + length > node.size) {
-          resize(node, position + length);
+        // What is too far for a file is too far by as much as an int has.
+        long end = Math.min(position, Integer.MAX_VALUE) + length;
+        if (length > 0 && end > node.size) {
+          resize(node, end);
         }
         if (length > 0) {
           from.get(node.bytes, (int) position, length);
@@ -295,6 +316,9 @@ public final class MemoryFiles implements FileTree {
 
     @Override
     public SeekableByteChannel position(long to) {
+      if (to < 0) {
+        throw new IllegalArgumentException("a position of " + to);
+      }
       position = to;
       return this;
     }
@@ -309,7 +333,7 @@ public final class MemoryFiles implements FileTree {
     @Override
     public SeekableByteChannel truncate(long size) throws IOException {
       synchronized (MemoryFiles.this) {
-        check();
+        checkWrites();
         if (size < node.size) {
           resize(node, size);
         }
