@@ -250,6 +250,11 @@ fn sockets_timers_and_waiting_for_several_files_do_what_they_do_in_linux() {
 }
 
 #[test]
+fn pipes_give_and_take_as_much_as_in_linux() {
+    same_as_qemu("pipes", &BOTH);
+}
+
+#[test]
 fn clocks_of_the_program_count_what_it_computes() {
     same_as_qemu("clocks", &[&["-O1"]]);
 }

@@ -2,12 +2,16 @@
 package trimtab;
 
 import java.io.IOException;
-import java.util.ArrayDeque;
-import java.util.Arrays;
 
 /** A pipe within the program; as much fits in as memory has room for. */
 final class Pipe {
-  private final ArrayDeque<byte[]> bytes = new ArrayDeque<>();
+  private static final int FIRST = 4096;
+
+  /** A ring, in which bytes begin at {@code first}. */
+  private byte[] ring = new byte[FIRST];
+
+  private int first;
+  private int count;
   private boolean open = true;
   private boolean isRead = true;
 
@@ -23,32 +27,54 @@ final class Pipe {
       if (result == Waits.Result.DISTURBED) {
         return -Errors.EINTR;
       }
-      if (result == Waits.Result.REFUSED && isEmpty()) {
+      if (result == Waits.Result.REFUSED && available() == 0) {
         return 0;
       }
     }
   }
 
-  private synchronized boolean isEmpty() {
-    return bytes.isEmpty();
-  }
-
   private synchronized boolean mayFill() {
-    return bytes.isEmpty() && open;
+    return count == 0 && open;
   }
 
   /** Takes what is there, or looks at it; 0 at the end, else {@code -EAGAIN}. */
   synchronized int take(byte[] to, int at, int length, boolean peeks) {
-    byte[] first = peeks ? bytes.peek() : bytes.poll();
-    if (first == null) {
-      return open && isRead ? -Errors.EAGAIN : 0;
+    if (count == 0) {
+      return hasEnded() ? 0 : -Errors.EAGAIN;
     }
-    int got = Math.min(length, first.length);
-    System.arraycopy(first, 0, to, at, got);
-    if (got < first.length && !peeks) {
-      bytes.addFirst(Arrays.copyOfRange(first, got, first.length));
+    int got = Math.min(length, count);
+    int straight = Math.min(got, ring.length - first);
+    System.arraycopy(ring, first, to, at, straight);
+    System.arraycopy(ring, 0, to, at + straight, got - straight);
+    if (!peeks) {
+      first = (first + got) % ring.length;
+      count -= got;
     }
     return got;
+  }
+
+  /** Puts bytes behind those that are there. */
+  private void put(byte[] from, int at, int length) {
+    if (length > ring.length - count) {
+      grow(length);
+    }
+    int end = (first + count) % ring.length;
+    int straight = Math.min(length, ring.length - end);
+    System.arraycopy(from, at, ring, end, straight);
+    System.arraycopy(from, at + straight, ring, 0, length - straight);
+    count += length;
+  }
+
+  private void grow(int length) {
+    byte[] larger = new byte[Math.max(count + length, 2 * ring.length)];
+    take(larger, 0, count, true);
+    ring = larger;
+    first = 0;
+  }
+
+  /** Whether nobody writes any more, or nobody reads. */
+  synchronized boolean hasEnded() {
+    return !open || !isRead;
   }
 
   /** What can be done at an end without waiting: bits of {@link Poll}. */
@@ -56,12 +82,12 @@ final class Pipe {
     if (writes) {
       return isRead ? Poll.OUT : Poll.OUT | Poll.ERR;
     }
-    return (bytes.isEmpty() ? 0 : Poll.IN) | (open ? 0 : Poll.HUP);
+    return (count == 0 ? 0 : Poll.IN) | (open ? 0 : Poll.HUP);
   }
 
   /** Bytes that are there. */
   synchronized int available() {
-    return bytes.stream().mapToInt(part -> part.length).sum();
+    return count;
   }
 
   /**
@@ -74,9 +100,7 @@ final class Pipe {
       if (!isRead) {
         throw new IOException(Errors.BROKEN_PIPE);
       }
-      if (length > 0) {
-        bytes.add(Arrays.copyOfRange(from, at, at + length));
-      }
+      put(from, at, length);
     }
     // One may leave bytes for another.
     Waits.wake(this, Integer.MAX_VALUE);
@@ -86,7 +110,7 @@ final class Pipe {
   /** Nobody can read any more. */
   synchronized void closeRead() {
     isRead = false;
-    bytes.clear();
+    count = 0;
   }
 
   /** Nobody can write any more. */
