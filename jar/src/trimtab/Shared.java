@@ -72,7 +72,7 @@ final class Shared {
     }
   }
 
-  /** Writes all that changed. */
+  /** Writes all that changed, before other programs look at it. */
   static synchronized void writeAll() {
     for (Mapping mapping : mappings) {
       try {
@@ -81,7 +81,6 @@ final class Shared {
         // Linux has no way to tell the program either.
       }
     }
-    mappings.clear();
   }
 
   private static void write(Mapping mapping) throws IOException {

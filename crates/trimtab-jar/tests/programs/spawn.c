@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,6 +182,30 @@ static void forked(const char *file)
 	}
 }
 
+/* What a file that is mapped gets before others are started, and what it gets then. */
+static void mapped(const char *file)
+{
+	posix_spawn_file_actions_t actions;
+	char line[16] = "";
+	int made = open(file, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *at;
+
+	if (ftruncate(made, 8))
+		perror("ftruncate");
+	at = mmap(NULL, 8, PROT_READ | PROT_WRITE, MAP_SHARED, made, 0);
+	strcpy(at, "before\n");
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, file, O_RDONLY, 0);
+	start("from a mapped file", &actions, "copy", NULL);
+	posix_spawn_file_actions_destroy(&actions);
+	strcpy(at, "behind\n");
+	if (pread(made, line, 8, 0) != 8)
+		perror("pread");
+	printf("%s", line);
+	munmap(at, 8);
+	close(made);
+}
+
 /* Not where a jar can do it; elsewhere it says the same. */
 static void forked_by_pointer(void)
 {
@@ -258,6 +283,7 @@ int main(int count_of, char **arguments)
 	by_the_shell();
 	forked(arguments[2]);
 	forked_by_pointer();
+	mapped(arguments[2]);
 	sigaction(SIGCHLD, &action, NULL);
 	ended_by_us();
 	printf("told of ends: %d\n", ended > 0);
