@@ -25,7 +25,10 @@ final class Pair implements Endpoint {
 
   @Override
   public int ready() {
-    return from.ready(false) | to.ready(true);
+    boolean receives = !from.hasEnded();
+    boolean sends = !to.hasEnded();
+    int ends = (receives ? 0 : Poll.IN | Poll.READ_HUP) | (receives || sends ? 0 : Poll.HUP);
+    return ends | (from.available() > 0 ? Poll.IN : 0) | to.ready(true) & Poll.OUT;
   }
 
   @Override

@@ -9,6 +9,10 @@ final class Poll {
   static final int OUT = 4;
   static final int ERR = 8;
   static final int HUP = 16;
+
+  /** Nothing more comes. */
+  static final int READ_HUP = 0x2000;
+
   private static final int NOT_OPEN = 32;
   private static final int NORMAL = 0x40;
 

@@ -28,6 +28,9 @@ final class TcpSocket extends NetworkSocket {
 
   private boolean hasEnded;
 
+  /** Whether nothing more is sent. */
+  private boolean isShut;
+
   TcpSocket(boolean isSix) {
     super(isSix);
   }
@@ -180,7 +183,8 @@ final class TcpSocket extends NetworkSocket {
       if (channel.isConnectionPending() && !channel.finishConnect()) {
         return 0;
       }
-      return (look() == -Errors.EAGAIN ? 0 : Poll.IN) | Poll.OUT;
+      int there = look() == -Errors.EAGAIN ? 0 : Poll.IN;
+      return there | Poll.OUT | (hasEnded ? Poll.READ_HUP : 0) | (hasEnded && isShut ? Poll.HUP : 0);
     } catch (IOException e) {
       error = Errors.of(e);
       if (channel != null && !channel.isConnected()) {
@@ -205,6 +209,7 @@ final class TcpSocket extends NetworkSocket {
     }
     if (how != 0) {
       channel.shutdownOutput();
+      isShut = true;
     }
     return 0;
   }

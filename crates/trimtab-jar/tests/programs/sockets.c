@@ -113,6 +113,8 @@ static void tcp(void)
 	patience.tv_usec = 0;
 	setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	printf("end %d\n", (int)read(file, buffer, 1));
+	polled.events = POLLIN | POLLOUT | POLLRDHUP;
+	printf("poll %d %x\n", poll(&polled, 1, 0), polled.revents);
 	pthread_join(thread, 0);
 	puts(caller);
 	close(file);
