@@ -282,6 +282,7 @@ fn sockets_are_refused_unless_they_are_allowed() {
 #[test]
 fn what_is_stored_in_mapped_files_reaches_them() {
     same_as_qemu("mapped", &BOTH);
+    same_in_memory("mapped");
     let folder = TempDir::new().unwrap();
     let (jar, _) = jar(&compile(folder.path(), "mapped", &["-O2"]));
     assert!(java(&jar, folder.path(), true).status.success());

@@ -36,6 +36,22 @@ final class Contents {
     }
   }
 
+  /** Reads as much as there is, up to a length. */
+  static int readAll(SeekableByteChannel channel, byte[] bytes, int at, int length, long position) throws IOException {
+    ByteBuffer buffer = ByteBuffer.wrap(bytes, at, length);
+    while (buffer.hasRemaining() && read(channel, buffer, position + buffer.position() - at) > 0) {
+      // Until all is there.
+    }
+    return buffer.position() - at;
+  }
+
+  static void writeAll(SeekableByteChannel channel, byte[] bytes, int at, int length, long position) throws IOException {
+    ByteBuffer buffer = ByteBuffer.wrap(bytes, at, length);
+    while (buffer.hasRemaining()) {
+      write(channel, buffer, position + buffer.position() - at);
+    }
+  }
+
   /** Has the file end elsewhere. */
   static void resize(SeekableByteChannel channel, long size) throws IOException {
     if (size > channel.size()) {

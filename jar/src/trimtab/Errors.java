@@ -31,6 +31,7 @@ final class Errors {
   static final int EACCES = 13;
   static final int EFAULT = 14;
   static final int EEXIST = 17;
+  static final int ENODEV = 19;
   static final int ENOTDIR = 20;
   static final int EISDIR = 21;
   static final int EINVAL = 22;

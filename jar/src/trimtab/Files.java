@@ -157,7 +157,11 @@ final class Files {
       return -Errors.EROFS;
     }
     SeekableByteChannel channel = channel(tree, path, flags, there != null);
-    return add(Open.file(path, names.info(path), channel, flags & ~(CREATE | TRUNCATE | EXCLUSIVE)));
+    Open open = Open.file(path, names.info(path), channel, flags & ~(CREATE | TRUNCATE | EXCLUSIVE));
+    if ((flags & TRUNCATE) != 0 && writes) {
+      Shared.cut(open, 0);
+    }
+    return add(open);
   }
 
   private static SeekableByteChannel channel(FileTree tree, String path, int flags, boolean isThere) throws IOException {
@@ -273,9 +277,6 @@ final class Files {
       return -Errors.EBADF;
     }
     Memory.check(address, length);
-    if (open.path != null && Shared.areAny()) {
-      Shared.write(open.path);
-    }
     if (open.in != null) {
       return length == 0 ? 0 : read(cpu, open.in, address, length);
     }
@@ -314,6 +315,10 @@ final class Files {
     if (open.channel == null) {
       return -Errors.EISDIR;
     }
+    if (Shared.areAny()) {
+      long from = position == NEXT ? open.channel.position() : position;
+      Shared.write(open, from, from + length);
+    }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
     int got = position == NEXT ? open.channel.read(buffer) : Contents.read(open.channel, buffer, position);
     return Math.max(got, 0);
@@ -345,13 +350,15 @@ final class Files {
       return open.pipe.write(Memory.M, address - Memory.BASE, length);
     }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
-    if (position != NEXT) {
-      return Contents.write(open.channel, buffer, position);
-    }
-    if ((open.flags & Open.APPEND) != 0) {
+    if (position == NEXT && (open.flags & Open.APPEND) != 0) {
       open.channel.position(open.channel.size());
     }
-    return open.channel.write(buffer);
+    long from = position == NEXT ? open.channel.position() : position;
+    int put = position == NEXT ? open.channel.write(buffer) : Contents.write(open.channel, buffer, position);
+    if (Shared.areAny()) {
+      Shared.read(open, from, from + put);
+    }
+    return put;
   }
 
   synchronized long seek(int file, long offset, int whence) throws IOException {
@@ -376,13 +383,15 @@ final class Files {
 
   synchronized int truncate(int file, long size) throws IOException {
     Open open = at(file);
-    if (open == null) {
-      return -Errors.EBADF;
-    }
+    return open == null ? -Errors.EBADF : truncate(open, size);
+  }
+
+  private static int truncate(Open open, long size) throws IOException {
     if (size < 0 || open.channel == null || !open.mayWrite()) {
       return -Errors.EINVAL;
     }
     Contents.resize(open.channel, size);
+    Shared.cut(open, size);
     return 0;
   }
 
@@ -395,9 +404,8 @@ final class Files {
       return -Errors.EISDIR;
     }
     try (SeekableByteChannel channel = names.changed(path).open(path, Set.of(StandardOpenOption.WRITE))) {
-      Contents.resize(channel, size);
+      return truncate(Open.file(path, names.info(path), channel, 1), size);
     }
-    return 0;
   }
 
   synchronized int sync(int file) throws IOException {
@@ -504,29 +512,5 @@ final class Files {
   /** {@code fchdir}. */
   int enter(int file) throws IOException {
     return names.enter(directory(file));
-  }
-
-  /** Writes bytes of a mapping. */
-  synchronized void writeBack(Open open, byte[] bytes, int at, int length, long position) throws IOException {
-    ByteBuffer buffer = ByteBuffer.wrap(bytes, at, length);
-    while (buffer.hasRemaining()) {
-      Contents.write(open.channel, buffer, position + (buffer.position() - at));
-    }
-  }
-
-  /** The bytes of a file for a mapping. */
-  synchronized byte[] contents(int file, long offset, int length) throws IOException {
-    Open open = at(file);
-    if (open == null || open.channel == null) {
-      return null;
-    }
-    if (!open.mayRead()) {
-      throw new LinuxException(Errors.EACCES);
-    }
-    ByteBuffer buffer = ByteBuffer.allocate((int) Math.max(0, Math.min(length, open.channel.size() - offset)));
-    while (buffer.hasRemaining() && Contents.read(open.channel, buffer, offset + buffer.position()) > 0) {
-      // Until all is there.
-    }
-    return java.util.Arrays.copyOf(buffer.array(), buffer.position());
   }
 }

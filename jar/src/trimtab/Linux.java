@@ -45,7 +45,7 @@ public final class Linux {
       int result = perform(cpu, number, a0, a1, a2, a3, stack);
       boolean goesOn = !cpu.disturbed || Signals.deliver(cpu, stack);
       if (result != -Errors.EINTR || !goesOn || !restarts(number, a3)) {
-        return result < 0 && result > -4096 ? 1L << 32 | -result : result & 0xffffffffL;
+        return isError(result) ? 1L << 32 | -result : result & 0xffffffffL;
       }
     }
   }
@@ -377,43 +377,48 @@ public final class Linux {
       throws IOException {
     boolean anonymous = (flags & 0x800) != 0;
     boolean isFixed = (flags & 0x10) != 0;
-    // What can be written must be written back; a file that is only read is never changed.
-    Open shared = !anonymous && (flags & 3) != PRIVATE ? files.find(file) : null;
-    boolean isRead = shared == null || !shared.mayWrite();
-    if (shared != null && isRead && (protection & WRITABLE) != 0) {
-      return -Errors.EACCES;
-    }
-    byte[] bytes = anonymous ? null : files.contents(file, offset, length);
-    if (!anonymous && bytes == null) {
-      return -Errors.EBADF;
-    }
+    Open open = anonymous ? null : mapped(file, protection, (flags & 3) != PRIVATE, offset);
     if (isFixed && Shared.areAny()) {
       Shared.remove(address, Maps.end(address, length));
     }
     int at = Maps.map(address, length, isFixed);
-    if (bytes != null && (at >= 0 || at < -4095)) {
-      Memory.writeBytes(at, bytes);
-      if (!isRead) {
-        Shared.add(at, shared, offset, bytes);
-      }
+    if (isError(at)) {
+      return at;
     }
-    if (at >= 0 || at < -4095) {
-      Code.protect(at, length, (protection & EXECUTABLE) != 0);
+    if (open != null) {
+      Shared.add(at, Maps.end(at, length) - at, open, offset, (flags & 3) != PRIVATE);
     }
+    Code.protect(at, length, (protection & EXECUTABLE) != 0);
     return at;
   }
 
+  /** The file of a number, if it can be mapped so. */
+  private static Open mapped(int file, int protection, boolean isShared, long offset) throws IOException {
+    Open open = files.find(file);
+    if (open == null) {
+      throw new LinuxException(Errors.EBADF);
+    }
+    if (!open.mayRead() || isShared && (protection & WRITABLE) != 0 && !open.mayWrite()) {
+      throw new LinuxException(Errors.EACCES);
+    }
+    if (open.channel == null || offset < 0 || offset % Memory.PAGE != 0) {
+      throw new LinuxException(open.channel == null ? Errors.ENODEV : Errors.EINVAL);
+    }
+    return open;
+  }
+
+  private static boolean isError(int result) {
+    return result < 0 && result > -4096;
+  }
+
   private static int remap(int address, int length, int wanted, boolean mayMove) throws IOException {
-    if (Shared.areAny()) {
-      // What is longer afterwards has only its first part in the file.
-      Shared.write(address, Maps.end(address, length));
-      if (wanted < length) {
-        Shared.remove(Maps.end(address, wanted), Maps.end(address, length));
-      }
+    int end = Maps.end(address, length);
+    if (Shared.areAny() && wanted < length) {
+      Shared.remove(Maps.end(address, wanted), end);
     }
     int at = Maps.remap(address, length, wanted, mayMove);
-    if (at != address && (at >= 0 || at < -4095)) {
-      Shared.move(address, at);
+    if (!isError(at) && Shared.areAny()) {
+      Shared.move(address, Math.min(end, Maps.end(address, wanted)), at, Maps.end(at, wanted));
     }
     return at;
   }

@@ -116,11 +116,12 @@ final class Maps {
     if (!mayMove) {
       return -Errors.ENOMEM;
     }
+    Memory.check(address, page(length));
     int moved = map(0, wanted, false);
     if (moved < 0 && moved > -4096) {
       return moved;
     }
-    Memory.writeBytes(moved, Memory.readBytes(address, length));
+    System.arraycopy(Memory.M, address - Memory.BASE, Memory.M, moved - Memory.BASE, page(length));
     Code.protect(moved, wanted, Code.isThere(address));
     Code.protect(address, length, false);
     unmap(address, length);
