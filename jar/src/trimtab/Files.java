@@ -259,7 +259,7 @@ final class Files {
   }
 
   synchronized int pipe(int address, int flags) {
-    Pipe pipe = new Pipe();
+    Pipe pipe = new Pipe(Pipe.SIZE);
     int read = add(Open.pipe(pipe, false, flags));
     int write = add(Open.pipe(pipe, true, flags));
     if (write < 0) {
@@ -334,6 +334,9 @@ final class Files {
     if (open.endpoint != null) {
       return Sockets.send(cpu, file, address, length, 0, 0, 0);
     }
+    if (open.pipe != null) {
+      return open.pipe.write(cpu, Memory.M, address - Memory.BASE, length, open.mayWait());
+    }
     if (open.out == null) {
       return write(open, address, length, position);
     }
@@ -346,9 +349,6 @@ final class Files {
   }
 
   private synchronized int write(Open open, int address, int length, long position) throws IOException {
-    if (open.pipe != null) {
-      return open.pipe.write(Memory.M, address - Memory.BASE, length);
-    }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
     if (position == NEXT && (open.flags & Open.APPEND) != 0) {
       open.channel.position(open.channel.size());

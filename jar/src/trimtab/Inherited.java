@@ -72,7 +72,7 @@ final class Inherited {
 
     @Override
     public int read(byte[] bytes, int at, int length) {
-      Cpu reader = Processes.reader();
+      Cpu reader = Processes.waiter();
       try {
         int got = pipe.read(reader, bytes, at, length);
         return got <= 0 && length > 0 ? -1 : got;
@@ -102,7 +102,13 @@ final class Inherited {
     @Override
     public void write(byte[] bytes, int at, int length) throws IOException {
       if (open.pipe != null) {
-        open.pipe.write(bytes, at, length);
+        Cpu writer = Processes.waiter();
+        try {
+          // Less is written where the program's end disturbs it, and nobody reads the rest.
+          open.pipe.write(writer, bytes, at, length, true);
+        } finally {
+          Processes.remove(writer);
+        }
       } else if (open.out != null) {
         synchronized (open.out) {
           open.out.write(bytes, at, length);

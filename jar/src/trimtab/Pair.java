@@ -20,7 +20,7 @@ final class Pair implements Endpoint {
 
   @Override
   public int write(byte[] bytes, int at, int length) throws IOException {
-    return to.write(bytes, at, length);
+    return to.put(bytes, at, length);
   }
 
   @Override

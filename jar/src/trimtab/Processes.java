@@ -37,7 +37,7 @@ final class Processes {
   private static final Map<Integer, Child> children = new TreeMap<>();
 
   /** What waits for the program's pipes without being a thread of it. */
-  private static final List<Cpu> readers = new ArrayList<>();
+  private static final List<Cpu> waiters = new ArrayList<>();
 
   private Processes() {}
 
@@ -376,11 +376,6 @@ final class Processes {
     return 0;
   }
 
-  /** Whether there are any that have not ended. */
-  static synchronized boolean areAny() {
-    return children.values().stream().anyMatch(child -> !child.hasEnded);
-  }
-
   /** The program has ended, and its children do so, too. */
   static void end() {
     List<Machine> machines = new ArrayList<>();
@@ -391,23 +386,23 @@ final class Processes {
           machines.add(child.machine);
         }
       }
-      waiting = new ArrayList<>(readers);
+      waiting = new ArrayList<>(waiters);
     }
     machines.forEach(Machine::stop);
     waiting.forEach(Waits::disturb);
   }
 
   /** What can wait in the place of a thread of the program's; the program's end disturbs it. */
-  static synchronized Cpu reader() {
-    Cpu reader = new Cpu();
-    reader.usage = new Usage();
-    reader.disturbed = Threads.hasEnded();
-    readers.add(reader);
-    return reader;
+  static synchronized Cpu waiter() {
+    Cpu waiter = new Cpu();
+    waiter.usage = new Usage();
+    waiter.disturbed = Threads.hasEnded();
+    waiters.add(waiter);
+    return waiter;
   }
 
   /** That waits no more. */
-  static synchronized void remove(Cpu reader) {
-    readers.remove(reader);
+  static synchronized void remove(Cpu waiter) {
+    waiters.remove(waiter);
   }
 }

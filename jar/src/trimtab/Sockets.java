@@ -123,8 +123,8 @@ final class Sockets {
       return -Errors.ESOCKTNOSUPPORT;
     }
     Memory.check(address, 8);
-    Pipe there = new Pipe();
-    Pipe back = new Pipe();
+    Pipe there = new Pipe(Pipe.SOCKET_SIZE);
+    Pipe back = new Pipe(Pipe.SOCKET_SIZE);
     int first = Linux.files.add(Open.endpoint(new Pair(there, back), type));
     int second = first < 0 ? first : Linux.files.add(Open.endpoint(new Pair(back, there), type));
     if (second < 0) {

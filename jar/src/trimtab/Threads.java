@@ -277,11 +277,6 @@ final class Threads {
     }
   }
 
-  /** Whether there is more than one. */
-  static synchronized boolean areMany() {
-    return running.size() > 1;
-  }
-
   /** The thread of a number; null where there is none. */
   static synchronized Cpu of(int number) {
     return running.get(number);
