@@ -97,14 +97,19 @@ fn same_in(name: &str, ways: &[&[&str]], arguments: &[&str], jvm: &[&str]) {
     }
 }
 
+/// Runs a program with files in memory, and without a network.
+fn confined(jar: &Path, argument: &str) -> Output {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/Confined.java");
+    output(Command::new("java").arg("-cp").arg(jar).arg(source).arg(jar).arg(argument))
+}
+
 /// The same where the jar has its files in memory.
 fn same_in_memory(name: &str) {
     let folder = TempDir::new().unwrap();
     let program = compile(folder.path(), name, &["-O2"]);
     let (jar, _) = jar(&program);
     let expected = output(Command::new("qemu-mipsel").current_dir(folder.path()).arg(program));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/InMemory.java");
-    let found = output(Command::new("java").arg("-cp").arg(&jar).arg(source).arg(&jar));
+    let found = confined(&jar, "argument");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert_eq!(text(&found.stdout), text(&expected.stdout), "{name}: {}", text(&found.stderr));
     assert_eq!(found.status.code(), expected.status.code());
@@ -277,6 +282,16 @@ fn sockets_are_refused_unless_they_are_allowed() {
     let (jar, _) = jar(&compile(folder.path(), "sandbox", &["-O1"]));
     let found = java_given(&jar, folder.path(), false, "socket", &[]);
     assert_eq!(String::from_utf8(found.stdout).unwrap(), "socket: Permission denied\n");
+    // Also where there are some, but none may be used.
+    let found = confined(&jar, "ports");
+    let expected = "\
+bind: Permission denied
+connect: Permission denied
+listen: Permission denied
+recv: Resource temporarily unavailable
+ports: none none
+";
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), expected);
 }
 
 #[test]

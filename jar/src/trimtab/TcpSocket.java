@@ -56,7 +56,11 @@ final class TcpSocket extends NetworkSocket {
   @Override
   synchronized int listen() throws IOException {
     if (server == null) {
-      bind(new InetSocketAddress(isSix ? "::" : "0.0.0.0", 0));
+      InetSocketAddress any = new InetSocketAddress(isSix ? "::" : "0.0.0.0", 0);
+      if (!Limits.network.test(any)) {
+        return -Errors.EACCES;
+      }
+      bind(any);
     }
     listens = true;
     return 0;

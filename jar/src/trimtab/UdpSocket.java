@@ -39,7 +39,8 @@ final class UdpSocket extends NetworkSocket {
   }
 
   private boolean look() throws IOException {
-    if (ahead == null) {
+    // Java would bind it to all addresses.
+    if (ahead == null && channel.getLocalAddress() != null) {
       ByteBuffer buffer = ByteBuffer.allocate(LARGEST);
       InetSocketAddress from = (InetSocketAddress) channel.receive(buffer);
       if (from != null) {

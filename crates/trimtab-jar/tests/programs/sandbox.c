@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,11 +17,40 @@ static void try(const char *name, int flags)
 		close(file);
 }
 
+static void tell(const char *what, int result)
+{
+	printf("%s: %s\n", what, result < 0 ? strerror(errno) : "done");
+}
+
+static const char *port(int file)
+{
+	struct sockaddr_in own;
+	socklen_t length = sizeof own;
+	return !getsockname(file, (struct sockaddr *)&own, &length) && own.sin_port ? "some" : "none";
+}
+
+/* Sockets that may be made, but reach nothing. */
+static void ports(void)
+{
+	int stream = socket(AF_INET, SOCK_STREAM, 0), datagrams = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	char c;
+	tell("bind", bind(stream, (struct sockaddr *)&address, sizeof address));
+	tell("connect", connect(stream, (struct sockaddr *)&address, sizeof address));
+	tell("listen", listen(stream, 1));
+	tell("recv", recv(datagrams, &c, 1, MSG_DONTWAIT));
+	printf("ports: %s %s\n", port(stream), port(datagrams));
+}
+
 int main(int argc, char **argv)
 {
 	struct stat status;
 	if (argc > 1 && !strcmp(argv[1], "socket")) {
 		printf("socket: %s\n", socket(AF_INET, SOCK_STREAM, 0) < 0 ? strerror(errno) : "opened");
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "ports")) {
+		ports();
 		return 0;
 	}
 	try("/given.txt", O_RDONLY);

@@ -34,7 +34,7 @@ final class Directory implements FileTree {
   private Path at(String name) throws IOException {
     Path path = root;
     for (String part : name.split("/")) {
-      path = part.isEmpty() ? path : path.resolve(part);
+      path = part.isEmpty() ? path : below(path, part);
     }
     // Links are followed by the system, so that where they lead has to be looked at here.
     Path known = path;
@@ -104,7 +104,16 @@ final class Directory implements FileTree {
   private Path parentOf(String name) throws IOException {
     int slash = name.lastIndexOf('/');
     Path parent = at(name.substring(0, Math.max(0, slash)));
-    return parent.resolve(name.substring(slash + 1));
+    return below(parent, name.substring(slash + 1));
+  }
+
+  /** A file in a directory. Other systems have names of several parts in what is one here, or of a drive: these are none. */
+  private static Path below(Path directory, String name) throws IOException {
+    Path part = directory.getFileSystem().getPath(name);
+    if (part.getRoot() != null || part.getNameCount() != 1 || name.equals("..")) {
+      throw new NoSuchFileException(name);
+    }
+    return directory.resolve(part);
   }
 
   @Override
