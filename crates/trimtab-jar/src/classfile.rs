@@ -8,7 +8,7 @@
 mod code;
 mod pool;
 
-pub(crate) use code::{Code, Kind, Label, op};
+pub(crate) use code::{Code, Kind, LONGEST, Label, op};
 pub(crate) use pool::Pool;
 
 /// `major_version` of Java 17.
@@ -100,6 +100,11 @@ impl Class {
             self.method(access::STATIC, "<clinit>", "()V", &code);
         }
         fields
+    }
+
+    /// Whether it has no more constants than a file can have.
+    pub(crate) fn fits(&self) -> bool {
+        self.pool.fits()
     }
 
     /// How full the pool is: entries that no further class may exceed.

@@ -6,9 +6,13 @@ use crate::mips::{Control, Where, control, decode};
 use crate::unwind::Region;
 use crate::vars::{A0, A1, FP, RA, SAVED, SAVED2, SP, T9, Vars};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Instructions after which a block is cut, so that any block fits into a method.
 const LONGEST: usize = 120;
+/// Computed jumps of a function times the places where they lead, at most: what is worked out of a function takes time by
+/// these.
+const MOST_EDGES: usize = 1 << 20;
 
 /// Added to an address: the block is the delay slot of a branch that is taken.
 const SLOT: u32 = 1;
@@ -95,27 +99,34 @@ impl Function {
         (0..count).filter(|block| self.is_label(*block))
     }
 
+    /// Ways from block to block.
+    pub(crate) fn edges(&self) -> usize {
+        self.blocks.iter().map(|block| block.next.len()).sum()
+    }
+
     /// Instructions in all blocks.
     pub(crate) fn instructions(&self) -> usize {
         self.blocks.iter().map(|block| block.ins.len() + 1).sum()
     }
 }
 
-/// Cuts the code from `start` to `end` into blocks. `labels` are places in any function that code has the addresses of.
+/// Cuts the code from `start` to `end` into blocks. `labels` are places in any function that code has the addresses of. None where
+/// computed jumps lead to so many places that this would take too long.
 pub(crate) fn build(
     image: &Image<'_>,
     start: u32,
     end: u32,
     name: &str,
     labels: &BTreeSet<u32>,
-) -> Function {
+) -> Option<Function> {
     let regions = image.unwind.regions(start, end);
     let mut builder = Builder {
         image,
         start,
         end,
         leaders: BTreeSet::from([start]),
-        tables: Vec::new(),
+        jumps: 0,
+        tables: Arc::new([]),
         leaves: false,
         returns_away: false,
         labels,
@@ -124,6 +135,9 @@ pub(crate) fn build(
         blocks: BTreeMap::new(),
     };
     builder.look();
+    if builder.jumps * builder.tables.len() > MOST_EDGES {
+        return None;
+    }
     builder.catch();
     builder.find_leaders();
     builder.make_blocks();
@@ -135,7 +149,7 @@ pub(crate) fn build(
         block.next = targets.iter().filter_map(|key| keys.binary_search(key).ok()).collect();
     }
     let entry = keys.binary_search(&start).unwrap_or_default();
-    Function { regions, labels, ..new_function(start, name, blocks, entry) }
+    Some(Function { regions, labels, ..new_function(start, name, blocks, entry) })
 }
 
 /// A function of these blocks of which no more is known.
@@ -163,8 +177,10 @@ struct Builder<'a, 'data> {
     start: u32,
     end: u32,
     leaders: BTreeSet<u32>,
-    /// Where computed jumps may lead.
-    tables: Vec<u32>,
+    /// Computed jumps, but for returns.
+    jumps: usize,
+    /// Where these may lead.
+    tables: Arc<[u32]>,
     /// It takes the stack pointer and that of the frame from memory: its computed jumps leave for another frame.
     leaves: bool,
     /// It takes the stack pointer from memory, and where it returns to.
@@ -189,7 +205,6 @@ impl Builder<'_, '_> {
 
     /// Looks the function over for computed jumps.
     fn look(&mut self) {
-        let mut computed = false;
         let mut restored = Vars::NONE;
         let mut return_address_elsewhere = false;
         for pc in (self.start..self.end).step_by(4) {
@@ -206,7 +221,9 @@ impl Builder<'_, '_> {
                 restored.add(FP);
             }
             let jump = control(pc, word);
-            computed |= matches!(jump, Some(Control::Jump(Where::Register(to))) if to != RA);
+            if matches!(jump, Some(Control::Jump(Where::Register(to))) if to != RA) {
+                self.jumps += 1;
+            }
         }
         // A function with arrays of variable sizes takes back its own stack pointer, but no more.
         self.returns_away = restored.has(SP) && return_address_elsewhere;
@@ -214,7 +231,7 @@ impl Builder<'_, '_> {
         let labels = self.labels.range(self.start..self.end).copied();
         self.own_labels = labels.filter(|to| self.word(*to).is_some()).collect();
         self.leaders.extend(&self.own_labels);
-        if computed && !self.leaves {
+        if self.jumps > 0 && !self.leaves {
             let labels = &self.image.labels;
             let from = labels.partition_point(|label| *label < self.start);
             let to = labels.partition_point(|label| *label < self.end);
@@ -222,7 +239,7 @@ impl Builder<'_, '_> {
             let listed = labels[from..to].iter().copied().filter(|label| *label != self.start);
             let all: BTreeSet<u32> = listed.chain(self.own_labels.iter().copied()).collect();
             self.tables = all.into_iter().collect();
-            self.leaders.extend(&self.tables);
+            self.leaders.extend(&*self.tables);
         }
     }
 

@@ -453,6 +453,12 @@ impl<'data> Image<'data> {
         Some(u32::from_le_bytes(self.bytes(address, 4)?.try_into().ok()?))
     }
 
+    /// The name of what begins at an address.
+    pub(crate) fn function_name(&self, start: u32) -> String {
+        let known = self.functions.get(&start).map(|(_, name)| name.clone());
+        known.unwrap_or_else(|| format!("f_{start:x}"))
+    }
+
     /// Names that are no other function's: of functions, by address.
     pub(crate) fn unique_names(functions: &[(u32, String)]) -> Vec<String> {
         let mut seen: FxHashMap<String, u32> = FxHashMap::default();

@@ -1,6 +1,7 @@
 //! Instructions as the translator works on them: what MIPS has many of, here has one form.
 
 use crate::vars::{DOUBLE, HI, LO, RA, SP, Var, Vars, forms};
+use std::sync::Arc;
 
 /// An operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -394,7 +395,8 @@ pub(crate) enum End {
     /// or nowhere, where it can only be a place of this function.
     Table {
         to: Val,
-        targets: Vec<u32>,
+        /// Those of all such jumps of the function.
+        targets: Arc<[u32]>,
         is_goto: bool,
     },
     /// To the block of that number, which is one of them; else, where the place is given, nowhere.
@@ -424,7 +426,8 @@ impl End {
             End::Jump(to) => vec![*to],
             End::Branch { taken, next, .. } => vec![*taken, *next],
             End::Try { next, caught } => vec![*next, *caught],
-            End::Table { targets, .. } | End::Switch { targets, .. } => targets.clone(),
+            End::Table { targets, .. } => targets.to_vec(),
+            End::Switch { targets, .. } => targets.clone(),
             End::Return | End::Tail(_) | End::Away(_) | End::Stop => Vec::new(),
         }
     }

@@ -66,6 +66,8 @@ pub struct Report {
     pub labels: usize,
     /// Names of functions with instructions that are not known: reaching one stops the program.
     pub unknown: Vec<String>,
+    /// Names of functions that do not fit into methods and classes of Java's: they are interpreted.
+    pub too_large: Vec<String>,
     /// Names of functions that can return once more, as `setjmp` does: whoever calls them, catches exceptions.
     pub returning_twice: Vec<String>,
     /// Classes whose pool of constants grew large.

@@ -109,6 +109,8 @@ pub struct Summary {
     pub names: BTreeSet<String>,
     /// Functions with instructions that are not known.
     pub unknown: Vec<String>,
+    /// Functions that do not fit into methods and classes of Java's: they are interpreted.
+    pub too_large: Vec<String>,
     /// Names of functions that can return once more, as `setjmp` does.
     pub returning_twice: Vec<String>,
     /// It catches exceptions of C++, which do not work as it has no symbols.
@@ -235,6 +237,7 @@ fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summa
         split,
         names: report.names,
         unknown: report.unknown,
+        too_large: report.too_large,
         returning_twice: report.returning_twice,
         loses_exceptions: report.loses_exceptions,
         exports: Vec::new(),

@@ -351,7 +351,7 @@ mod tests {
                 load,
                 bin(Bin::Add, 2, Val::Var(2), Val::Const(GP)),
             ],
-            end: End::Table { to: Val::Var(2), targets: vec![4, 8], is_goto: true },
+            end: End::Table { to: Val::Var(2), targets: [4, 8].into(), is_goto: true },
             next: vec![1, 2],
             live_in: Vars::NONE,
         }

@@ -51,6 +51,12 @@ const CLASS_ENTRIES: usize = 40_000;
 const MOST_BASES: usize = 4;
 const MOST_LABELS: u32 = 1 << 12;
 
+/// Ways from block to block in all functions, at most; other functions are left out.
+const MOST_EDGES: usize = 1 << 24;
+
+/// Functions that pointers lead to, at most; of others, the code is interpreted then.
+const MOST_TAKEN: usize = 32_767;
+
 /// How a program is translated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
@@ -80,14 +86,31 @@ pub fn translate(elf: &[u8]) -> Result<Translation, JarError> {
 /// # Errors
 /// As [`translate`], and where a function is missing that Java is to call.
 pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarError> {
-    // Long: the translation, step by step.
     let mut image = Image::read(elf)?;
     image.export(&options.exports)?;
-    let mut functions = find_functions(&image, options.metered);
+    let mut left_out = BTreeSet::new();
+    loop {
+        let translation = translated(&mut image, elf, options, &mut left_out);
+        // Who calls what has no Java code has to know: else once more.
+        if translation.report.too_large.len() == left_out.len() {
+            return Ok(translation);
+        }
+    }
+}
+
+/// The program without the functions that are `left_out`; those are added that do not fit into methods and classes.
+fn translated(
+    image: &mut Image<'_>,
+    elf: &[u8],
+    options: &Options,
+    left_out: &mut BTreeSet<u32>,
+) -> Translation {
+    // Long: the translation, step by step.
+    let mut functions = find_functions(image, options.metered, left_out);
     if !image.named {
         // Functions that only code names by their addresses begin somewhere within others.
-        while image.add_functions(named_by_code(&image, &functions)) {
-            functions = find_functions(&image, options.metered);
+        while image.add_functions(named_by_code(image, &functions)) {
+            functions = find_functions(image, options.metered, left_out);
         }
     }
     let left = left_results(&mut functions);
@@ -103,6 +126,7 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     let mut report = Report {
         functions: functions.len(),
         others: starts.len() - functions.len(),
+        too_large: left_out.iter().map(|start| image.function_name(*start)).collect(),
         instructions: image.instructions(),
         elf_bytes: elf.len(),
         loses_exceptions: image.unwind.catchers.iter().any(|catcher| catcher.types)
@@ -147,6 +171,7 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
         entries.push(made.entry);
         report.split.extend(made.split);
         report.full_classes += made.full;
+        left_out.extend(made.too_large);
     }
     let mut taken: Vec<u32> = functions
         .iter()
@@ -154,12 +179,15 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
         .map(|function| function.start)
         .collect();
     taken.sort_unstable();
+    // The run time has numbers of 16 bits for them.
+    taken.truncate(MOST_TAKEN);
+    let all: BTreeSet<u32> = starts.into_iter().chain(left_out.iter().copied()).collect();
     let others: Vec<u32> =
-        starts.into_iter().filter(|start| taken.binary_search(start).is_err()).collect();
+        all.into_iter().filter(|start| taken.binary_search(start).is_err()).collect();
     entries.push(calls(&context, &taken));
     entries.push(Entry {
         path: "program.image".to_owned(),
-        bytes: memory(&image, class + 1, &taken, &others, options.metered),
+        bytes: memory(image, class + 1, &taken, &others, options.metered),
     });
     if options.counted {
         let bytes = blocks(elf, &functions).into_bytes();
@@ -167,7 +195,7 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     }
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     report.classes = entries.iter().filter(|entry| entry.path.ends_with(".class")).count();
-    Ok(Translation { entries, report })
+    Translation { entries, report }
 }
 
 /// Addresses of the functions that Java calls, by their names, with those of `main`, `malloc` and `free`; nothing where
@@ -185,6 +213,8 @@ struct MadeClass {
     split: Vec<SplitFunction>,
     /// How many functions found the pool of constants grown large.
     full: usize,
+    /// Functions that do not fit.
+    too_large: Vec<u32>,
 }
 
 /// The class of these functions, which are all of one file.
@@ -193,23 +223,33 @@ fn made_class(context: &Context<'_>, functions: &[(&Function, usize)]) -> MadeCl
     let mut class = Class::new(&format!("program/Code{number}"), "java/lang/Object");
     let file = functions.first().and_then(|(first, _)| context.lines.file(first.start));
     class.source = file.and_then(|file| context.lines.name(file)).map(str::to_owned);
-    let (mut split, mut full) = (Vec::new(), 0);
+    let (mut split, mut full, mut too_large) = (Vec::new(), 0, Vec::new());
     for (function, _) in functions {
         let Some(home) = context.homes.get(&function.start) else { continue };
-        split.extend(method(context, function, &mut class, home));
+        match method(context, function, &mut class, home) {
+            Method::Whole => {}
+            Method::Split(function) => split.push(function),
+            Method::TooLarge => too_large.push(function.start),
+        }
         full += usize::from(class.entries() > CLASS_ENTRIES);
+        if !class.fits() {
+            too_large.push(function.start);
+            break;
+        }
     }
     let path = format!("{}.class", class.name());
-    MadeClass { entry: Entry { path, bytes: class.finish() }, split, full }
+    MadeClass { entry: Entry { path, bytes: class.finish() }, split, full, too_large }
 }
 
-/// Adds a function to a class; says how it was cut, if it was.
-fn method(
-    context: &Context<'_>,
-    function: &Function,
-    class: &mut Class,
-    home: &Home,
-) -> Option<SplitFunction> {
+/// How a function was added to a class.
+enum Method {
+    Whole,
+    Split(SplitFunction),
+    TooLarge,
+}
+
+/// Adds a function to a class.
+fn method(context: &Context<'_>, function: &Function, class: &mut Class, home: &Home) -> Method {
     let found = whole(context, function, class);
     if found.code.len() <= HUGE {
         let flags = access::PUBLIC | access::STATIC;
@@ -217,32 +257,43 @@ fn method(
         for LoopMethod { home, code, .. } in &found.loops {
             class.method(flags, &home.name, &home.shape.descriptor(), code);
         }
-        return None;
+        return Method::Whole;
     }
     let loops: usize = found.loops.iter().map(|found| found.code.len()).sum();
     let bytes = found.code.len() + loops;
-    let cut = split(context, function, class, home);
+    let Some(cut) = split(context, function, class, home) else { return Method::TooLarge };
     let sizes = cut.parts.iter().map(|part| part.bytes);
     let methods = std::iter::once(cut.driver).chain(sizes).collect();
     let (name, parts) = (function.name.clone(), cut.parts);
-    Some(SplitFunction { name, bytes, methods, parts })
+    Method::Split(SplitFunction { name, bytes, methods, parts })
 }
 
-/// Makes functions of all code that symbols and calls lead to.
-fn find_functions(image: &Image<'_>, metered: bool) -> Vec<Function> {
+/// Makes functions of all code that symbols and calls lead to, but for what is left out; what has too many ways from block to block
+/// is left out as well.
+fn find_functions(image: &Image<'_>, metered: bool, left_out: &mut BTreeSet<u32>) -> Vec<Function> {
+    // Long: what is found in a function may have others be looked at again.
+    let mut edges = 0;
     let stand_ins = stand_ins(image, metered);
     let mut known: BTreeMap<u32, Function> = BTreeMap::new();
     let mut open: BTreeSet<u32> = image.functions.keys().copied().collect();
     let mut labels = BTreeSet::new();
     while let Some(start) = open.pop_first() {
+        if left_out.contains(&start) {
+            continue;
+        }
         let (end, name) = match image.functions.range(..=start).next_back() {
             Some((at, (end, name))) if *at == start => (*end, name.clone()),
             Some((_, (end, name))) if start < *end => (*end, format!("{name}_{start:x}")),
             _ => (image.code_end(start), format!("f_{start:x}")),
         };
-        let mut function = match stand_ins.get(&start) {
-            Some(stand_in) => calling(start, &name, *stand_in),
+        let built = match stand_ins.get(&start) {
+            Some(stand_in) => Some(calling(start, &name, *stand_in)),
             None => build(image, start, end, &name, &labels),
+        };
+        edges -= known.remove(&start).map_or(0, |before| before.edges());
+        let Some(mut function) = built.filter(|built| edges + built.edges() <= MOST_EDGES) else {
+            left_out.insert(start);
+            continue;
         };
         take_results(&mut function);
         propagate(image, &mut function);
@@ -267,6 +318,7 @@ fn find_functions(image: &Image<'_>, metered: bool) -> Vec<Function> {
         function.rounds = image.sets_rounding() || sets_rounding(&function);
         quiet(&mut function);
         let further = function.callees();
+        edges += function.edges();
         known.insert(start, function);
         open.extend(
             further.into_iter().filter(|to| !known.contains_key(to) && image.word(*to).is_some()),

@@ -342,6 +342,14 @@ fn functions_too_large_for_one_method_are_cut_and_still_right() {
 }
 
 #[test]
+fn functions_too_large_for_a_class_are_interpreted_and_named() {
+    same_as_qemu("huge", &[&["-O0"]]);
+    let folder = TempDir::new().unwrap();
+    let (_, translation) = jar(&compile(folder.path(), "huge", &["-O0"]));
+    assert_eq!(translation.report.too_large, ["by_switch", "by_labels"]);
+}
+
+#[test]
 fn interpreters_in_several_parts_go_from_case_to_case_at_once() {
     same_as_qemu("dispatch", &BOTH);
     let folder = TempDir::new().unwrap();

@@ -70,6 +70,9 @@ pub(crate) mod op {
     pub(crate) const ATHROW: u8 = 0xbf;
 }
 
+/// Bytes of a method, at most.
+pub(crate) const LONGEST: usize = 65_535;
+
 /// The type of a value on the stack or in a local variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -374,6 +377,15 @@ impl Code {
             Some(kind) => self.op(op::IRETURN + kind.offset(), -i32::from(kind.slots())),
             None => self.op(op::RETURN, 0),
         }
+    }
+
+    /// Whether it can be a method: as long as one can be, with no distance too far for its jump.
+    pub(crate) fn fits(&self) -> bool {
+        let place = |label: Label| i64::from(self.places[label.0].at.unwrap_or_default());
+        let reaches = |fixup: &Fixup| {
+            fixup.wide || i16::try_from(place(fixup.to) - i64::from(fixup.from)).is_ok()
+        };
+        self.len() <= LONGEST && self.handlers.len() <= LONGEST && self.fixups.iter().all(reaches)
     }
 
     /// The attribute `Code`, with all distances filled in.

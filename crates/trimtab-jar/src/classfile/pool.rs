@@ -2,21 +2,25 @@
 
 use rustc_hash::FxHashMap;
 
+/// Entries of a pool, and of these what a class needs when it is finished.
+const MOST: usize = 65_534;
+const AT_END: usize = 500;
+
 /// Constants by what they are; each is there once.
 #[derive(Default)]
 pub(crate) struct Pool {
     bytes: Vec<u8>,
-    /// Entries that are taken, without the one that is never there.
-    taken: u16,
+    /// Entries that are taken, without the one that is never there. Of those that do not fit, the numbers are wrong.
+    taken: u32,
     index: FxHashMap<Vec<u8>, u16>,
 }
 
 impl Pool {
-    fn entry(&mut self, bytes: Vec<u8>, slots: u16) -> u16 {
+    fn entry(&mut self, bytes: Vec<u8>, slots: u32) -> u16 {
         if let Some(found) = self.index.get(&bytes) {
             return *found;
         }
-        let index = self.taken + 1;
+        let index = (self.taken + 1) as u16;
         self.taken += slots;
         self.bytes.extend(&bytes);
         self.index.insert(bytes, index);
@@ -83,12 +87,17 @@ impl Pool {
 
     /// Entries that are taken.
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.taken)
+        self.taken as usize
+    }
+
+    /// Whether all entries fit into a file, with some that are made at its end.
+    pub(crate) fn fits(&self) -> bool {
+        self.len() < MOST - AT_END
     }
 
     /// The pool as the file has it.
     pub(crate) fn finish(&self) -> Vec<u8> {
-        let mut bytes = (self.taken + 1).to_be_bytes().to_vec();
+        let mut bytes = (self.taken as u16 + 1).to_be_bytes().to_vec();
         bytes.extend(&self.bytes);
         bytes
     }

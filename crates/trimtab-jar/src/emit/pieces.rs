@@ -11,7 +11,7 @@ use super::method::{has_second_return, variables};
 use super::partition::{PartLimits, crossings, part_of, parts};
 use super::plan::Plan;
 use super::{Context, Emitter, HUGE, Handover, Home};
-use crate::classfile::{Class, Code, Kind, Label, access, op};
+use crate::classfile::{Class, Code, Kind, LONGEST, Label, access, op};
 use crate::function::Function;
 use crate::ir::Op;
 use crate::liveness::{Facts, returns_twice};
@@ -32,6 +32,9 @@ const HOT_PART: usize = 7000;
 /// How many times fewer crossings it must have than parts of the usual size.
 const FEWER: u64 = 4;
 
+/// Parts of a function, at most: their numbers are in the upper half of an integer.
+const MOST_PARTS: usize = 1 << 15;
+
 /// Where pieces can be entered.
 #[derive(Default)]
 pub(super) struct Entries {
@@ -51,14 +54,17 @@ pub(crate) struct Cut {
     pub(crate) parts: Vec<Part>,
 }
 
-/// Adds the methods of a function to a class.
+/// Adds the methods of a function to a class; nothing where it does not fit.
 pub(crate) fn split(
     context: &Context<'_>,
     function: &Function,
     class: &mut Class,
     home: &Home,
-) -> Cut {
+) -> Option<Cut> {
     let sizes = block_sizes(context, function, class);
+    if sizes.iter().any(|size| *size > LONGEST) {
+        return None;
+    }
     let counts = context.profile.of(function);
     let copied = copied(function);
     let mut limits = PartLimits { hot: PART, other: PART };
@@ -85,6 +91,9 @@ pub(crate) fn split(
             continue;
         }
         let driver = driver(context, function, class, home, parts.len(), &entries);
+        if !driver.fits() || !codes.iter().all(Code::fits) || parts.len() > MOST_PARTS {
+            return None;
+        }
         let flags = access::PUBLIC | access::STATIC;
         class.method(flags, &home.name, &home.shape.descriptor(), &driver);
         for (number, code) in codes.iter().enumerate() {
@@ -92,7 +101,7 @@ pub(crate) fn split(
         }
         let counts = counts.as_deref();
         let parts = explain(context, function, home, (&homes, &parts), &codes, &entries, counts);
-        return Cut { driver: driver.len(), parts };
+        return Some(Cut { driver: driver.len(), parts });
     }
 }
 

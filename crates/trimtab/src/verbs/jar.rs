@@ -181,6 +181,9 @@ fn text(summary: &Summary) -> String {
             "  C++ exceptions end this program, as it has no symbols: translate it before strip\n",
         );
     }
+    for name in &summary.too_large {
+        let _ = writeln!(text, "  {name} does not fit into a class of Java's: it is interpreted");
+    }
     for name in &summary.unknown {
         let _ = writeln!(text, "  {name} has an instruction that is not supported: it stops there");
     }
