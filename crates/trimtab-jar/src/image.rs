@@ -153,6 +153,7 @@ impl<'data> Image<'data> {
     ) -> Result<(), JarError> {
         let endian = LittleEndian;
         let sections = header.sections(endian, data).map_err(|_| damaged("its section table"))?;
+        let mut code: Vec<(u32, &[u8])> = Vec::new();
         for section in sections.iter() {
             let (address, size) = (section.sh_addr(endian), section.sh_size(endian));
             let name = sections.section_name(endian, section).unwrap_or_default();
@@ -177,7 +178,7 @@ impl<'data> Image<'data> {
                     .bytes(address, size)
                     .ok_or_else(|| damaged("a section of code lies in no segment"))?;
                 if address.is_multiple_of(4) {
-                    self.code.push((address, words(bytes)));
+                    code.push((address, bytes));
                 }
             }
         }
@@ -191,10 +192,7 @@ impl<'data> Image<'data> {
             self.lines = Lines::read(lines, named(b".debug_line_str").unwrap_or_default())
                 .map_err(|_| damaged("its lines of source, in the section .debug_line"))?;
         }
-        self.code.sort_unstable_by_key(|(address, _)| *address);
-        if self.code.windows(2).any(|pair| end(&pair[0]) > pair[1].0) {
-            return Err(damaged("two sections of code overlap"));
-        }
+        self.set_code(code)?;
         if self.word(self.entry).is_none() {
             return Err(damaged("it has no code where it begins"));
         }
@@ -202,6 +200,17 @@ impl<'data> Image<'data> {
             Some(gp) => gp,
             None => self.got.0.wrapping_add(GP_OFFSET),
         };
+        Ok(())
+    }
+
+    /// Notes runs of code. Sections of a damaged file may all be the same bytes: none is copied before it is known that they do not overlap.
+    fn set_code(&mut self, mut code: Vec<(u32, &[u8])>) -> Result<(), JarError> {
+        code.sort_unstable_by_key(|(address, _)| *address);
+        let end = |(address, bytes): (u32, &[u8])| u64::from(address) + bytes.len() as u64;
+        if code.windows(2).any(|pair| end(pair[0]) > u64::from(pair[1].0)) {
+            return Err(damaged("two sections of code overlap"));
+        }
+        self.code = code.into_iter().map(|(address, bytes)| (address, words(bytes))).collect();
         Ok(())
     }
 

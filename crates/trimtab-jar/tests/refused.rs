@@ -55,6 +55,8 @@ fn other_files_are_refused_with_what_was_found() {
     assert!(found.starts_with("not supported: this program is position-independent;"), "{found}");
     assert!(message(&program().big_endian().build()).contains("a big-endian 32-bit ELF file"));
     assert!(message(b"#!/bin/sh").starts_with("not an ELF file"));
+    let found = message(&program().text(".more", 0x40_1010, 16).build());
+    assert!(found.contains("two sections of code overlap"), "{found}");
     let found = message(&program().entry(0x50_0000).build());
     assert!(found.contains("it has no code where it begins"), "{found}");
 }
