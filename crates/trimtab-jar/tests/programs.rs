@@ -278,6 +278,21 @@ fn names_begin_at_the_directory_that_they_are_given_with() {
 }
 
 #[test]
+fn trees_are_removed_without_what_links_lead_to() {
+    let folder = TempDir::new().unwrap();
+    let (jar, _) = jar(&compile(folder.path(), "names", &["-O1"]));
+    let root = folder.path().join("root");
+    fs::create_dir_all(root.join("tree")).unwrap();
+    fs::create_dir(root.join("kept")).unwrap();
+    fs::write(root.join("kept/file"), "kept").unwrap();
+    std::os::unix::fs::symlink("../kept", root.join("tree/link")).unwrap();
+    let found = java_given(&jar, &root, true, "links", &[]);
+    let text = String::from_utf8(found.stdout).unwrap();
+    assert_eq!(text, "a directory 1 0 Not a directory\nremoved 0\n");
+    assert!(root.join("kept/file").exists() && !root.join("tree").exists());
+}
+
+#[test]
 fn sockets_are_refused_unless_they_are_allowed() {
     let folder = TempDir::new().unwrap();
     let (jar, _) = jar(&compile(folder.path(), "sandbox", &["-O1"]));

@@ -23,6 +23,10 @@ final class Files {
   static final int TRUNCATE = 0x200;
   private static final int EXCLUSIVE = 0x400;
   private static final int DIRECTORY = 0x10000;
+
+  /** {@code O_NOFOLLOW}. */
+  private static final int OWN = 0x20000;
+
   static final int MOST = 1024;
 
   /** In the place of a position: where the last one ended. */
@@ -30,6 +34,9 @@ final class Files {
 
   /** In the place of an open directory: the current one. */
   static final int HERE = -100;
+
+  /** {@code AT_SYMLINK_NOFOLLOW}. */
+  private static final int NO_FOLLOW = 0x100;
 
   /** {@code AT_EMPTY_PATH}. */
   private static final int EMPTY = 0x1000;
@@ -146,6 +153,9 @@ final class Files {
     }
     if (there != null && creates && (flags & EXCLUSIVE) != 0) {
       return -Errors.EEXIST;
+    }
+    if (there != null && there.isDirectory() && (flags & OWN) != 0 && !names.isOwnDirectory(path)) {
+      return (flags & DIRECTORY) != 0 ? -Errors.ENOTDIR : -Errors.ELOOP;
     }
     if (there != null && there.isDirectory()) {
       return writes || creates ? -Errors.EISDIR : add(Open.directory(path, there, names.list(path)));
@@ -464,7 +474,8 @@ final class Files {
   /** {@code fstatat} and {@code statx}. */
   Status status(int directory, String name, int flags) throws IOException {
     if ((flags & EMPTY) == 0 || !name.isEmpty()) {
-      return names.status(path(directory, name));
+      String path = path(directory, name);
+      return (flags & NO_FOLLOW) == 0 ? names.status(path) : names.linkStatus(path);
     }
     return directory == HERE ? names.status(names.path(".")) : status(directory);
   }

@@ -52,8 +52,9 @@ final class NameCalls {
       case CallNumbers.FACCESSAT2:
         return names.access(path(files, a0, a1), a2);
       case CallNumbers.STAT64:
-      case CallNumbers.LSTAT64:
         return names.status(path(files, a0)).write(a1);
+      case CallNumbers.LSTAT64:
+        return names.linkStatus(path(files, a0)).write(a1);
       case CallNumbers.FSTATAT64:
         return files.status(a0, Memory.string(a1), a3).write(a2);
       case CallNumbers.STATX:

@@ -100,7 +100,7 @@ final class Names {
     return new NoSuchFileException(path);
   }
 
-  boolean isDirectory(String path) throws IOException {
+  private boolean isDirectory(String path) throws IOException {
     FileTree.Info info = tree(path).info(path);
     return info != null && info.isDirectory();
   }
@@ -114,13 +114,21 @@ final class Names {
     return names;
   }
 
-  /** Whether an entry is a directory; what leads out of the tree is none. */
+  /** Whether an entry is a directory; a link is none. */
   boolean isListedDirectory(String path, String entry) throws IOException {
-    try {
-      return entry.equals(".") || entry.equals("..") || isDirectory(path(path, entry));
-    } catch (AccessDeniedException e) {
-      return false;
-    }
+    return entry.equals(".") || entry.equals("..") || isOwnDirectory(path(path, entry));
+  }
+
+  /** Whether there is a directory, and no link to one. */
+  boolean isOwnDirectory(String path) throws IOException {
+    FileTree.Info info = tree(path).linkInfo(path);
+    return info != null && info.isDirectory();
+  }
+
+  /** {@code lstat}. Links look like what they lead to, but those to directories: who removes a tree must not go there. */
+  Status linkStatus(String path) throws IOException {
+    boolean isLink = isDirectory(path) && !isOwnDirectory(path);
+    return isLink ? Status.of(tree.linkInfo(path)) : status(path);
   }
 
   Status status(String path) throws IOException {

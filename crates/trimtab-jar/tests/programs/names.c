@@ -130,8 +130,16 @@ static void walk(void)
 	printf("there %s\n", why(access("kept", F_OK)));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "links")) {
+		struct stat status;
+		printf("a directory %d", !stat("tree/link", &status) && S_ISDIR(status.st_mode));
+		printf(" %d", !lstat("tree/link", &status) && S_ISDIR(status.st_mode));
+		printf(" %s\n", why(open("tree/link", O_RDONLY | O_DIRECTORY | O_NOFOLLOW)));
+		printf("removed %d\n", nftw("tree", removed, 8, FTW_DEPTH | FTW_PHYS));
+		return 0;
+	}
 	directories();
 	wrong();
 	walk();
