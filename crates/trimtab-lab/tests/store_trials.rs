@@ -349,7 +349,7 @@ fn a_newer_store_is_refused_and_left_as_it_is() {
     let text = error.to_string();
     assert!(
         text.ends_with(
-            "was written by a newer trimtab: its schema is version 99, expected 2 or older"
+            "was written by a newer trimtab: its schema is version 99, expected 3 or older"
         ),
         "{text}"
     );
