@@ -113,9 +113,14 @@ impl Program {
             write_if_new(&folder.join(name), &inputs::make(*input))?;
         }
         files.sort();
-        let at = tree.as_deref().unwrap_or(folder).display().to_string();
-        let flags = manifest.flags.iter().map(|flag| flag.replace('@', &at).into()).collect();
+        let flags = self.flags(tree.as_deref().unwrap_or(folder));
         Ok(Sources { files, flags, libraries: &manifest.libraries, package, tree })
+    }
+
+    /// Flags of the compiler where its source is in a folder.
+    pub fn flags(&self, tree: &Path) -> Vec<OsString> {
+        let tree = tree.display().to_string();
+        self.manifest.flags.iter().map(|flag| flag.replace('@', &tree).into()).collect()
     }
 }
 

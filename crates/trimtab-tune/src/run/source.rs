@@ -1,6 +1,5 @@
 //! A program to tune: where its source is, how it is built, run and checked.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +18,8 @@ use super::room;
 const BUILT: &str = "program";
 /// Where the source of its package is, in its folder.
 const UNPACKED: &str = "source";
+/// The file there that says which package that is.
+const PACKAGE: &str = "source.package";
 
 /// A program to tune.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -133,8 +134,7 @@ impl ProgramSource {
         })?;
         let folder = work.join("programs").join(name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let mut sources = found.prepare(&work.join("sources"), &folder)?;
-        move_into(&folder, &mut sources)?;
+        let sources = copied_into(&folder, found, found.prepare(&work.join("sources"), &folder)?)?;
         let (compiler, flags) = match found.is_cxx {
             true => ("\"$CXX\"", "$CXXFLAGS"),
             false => ("\"$CC\"", "$CFLAGS"),
@@ -178,34 +178,42 @@ impl ProgramSource {
     }
 }
 
-/// Copies what a package has into a program's folder, and names all by paths in that, so that copies of it are built
-/// from nothing else: in any work directory, and on a board.
-fn move_into(folder: &Path, sources: &mut Sources) -> Result<()> {
-    let own = format!("{}/", folder.display());
-    let mut names = vec![(own, String::new())];
-    if let Some(tree) = &sources.tree {
-        let place = folder.join(UNPACKED);
-        let cannot = || format!("cannot copy {} to {}", tree.display(), place.display());
-        if !place.exists() {
-            // Whole or not at all, also where the process ends meanwhile.
-            let half = folder.with_extension(UNPACKED);
-            _ = fs::remove_dir_all(&half);
-            room::copy(tree, &half, &[]).with_context(cannot)?;
-            fs::rename(&half, &place).with_context(cannot)?;
-        }
-        names.insert(0, (tree.display().to_string(), UNPACKED.to_owned()));
+/// Copies what a program's package has into its folder, and names all by paths in that, so that copies of it are
+/// built from nothing else: in any work directory, and on a board.
+fn copied_into(folder: &Path, program: &Program, sources: Sources) -> Result<Sources> {
+    let mut tree = folder;
+    if let Some(unpacked) = &sources.tree {
+        tree = unpacked;
+        copy_package(tree, folder, &sources.package)?;
     }
-    let named = |text: &OsStr| {
-        let text = text.to_string_lossy().into_owned();
-        names.iter().fold(text, |text, (from, to)| text.replace(from, to))
+    let named = |file: PathBuf| match (file.strip_prefix(tree), file.strip_prefix(folder)) {
+        (_, Ok(own)) => own.to_owned(),
+        (Ok(unpacked), _) => Path::new(UNPACKED).join(unpacked),
+        _ => file,
     };
-    for file in &mut sources.files {
-        *file = named(file.as_os_str()).into();
+    let place = if sources.tree.is_some() { UNPACKED } else { "." };
+    Ok(Sources {
+        files: sources.files.into_iter().map(named).collect(),
+        flags: program.flags(Path::new(place)),
+        ..sources
+    })
+}
+
+/// Copies a package that is unpacked, unless it is there already. What was made of one is told by a file, which is
+/// written last.
+fn copy_package(tree: &Path, folder: &Path, package: &str) -> Result<()> {
+    let (place, told) = (folder.join(UNPACKED), folder.join(PACKAGE));
+    if fs::read_to_string(&told).is_ok_and(|found| found == package) {
+        return Ok(());
     }
-    for flag in &mut sources.flags {
-        *flag = named(flag).into();
-    }
-    Ok(())
+    let copied = || -> std::io::Result<()> {
+        if place.exists() {
+            fs::remove_dir_all(&place)?;
+        }
+        room::copy(tree, &place, &[])?;
+        fs::write(&told, package)
+    };
+    copied().with_context(|| format!("cannot copy {} to {}", tree.display(), place.display()))
 }
 
 /// A command that builds a program of the catalogue object by object, by a compiler with flags.
@@ -276,7 +284,16 @@ mod tests {
             assert!(build.contains("-Isource") && build.contains("source/tinyxml2.cpp"), "{build}");
             assert!(build.contains(" xml.cc") && !build.contains(&place), "{build}");
         }
-        assert!(one.template.join("source/tinyxml2.h").is_file());
+        let copy = one.template.join("source/tinyxml2.h");
+        assert!(copy.is_file());
+
+        let tree = work.path().join("sources/tinyxml2/tree");
+        fs::write(tree.with_file_name("version"), "10").unwrap();
+        fs::write(tree.join("tinyxml2.h"), "extern long x;").unwrap();
+        let program = Programs::Catalogue("tinyxml2".to_owned());
+        let newer = ProgramSource::prepare(&program, work.path(), Vec::new()).unwrap();
+        assert_eq!(fs::read_to_string(copy).unwrap(), "extern long x;");
+        assert_ne!(newer.key, one.key);
     }
 
     #[test]
