@@ -190,7 +190,7 @@ impl Table {
 /// What is said where a process of another host is waited for, which may be gone.
 fn waits(variant: &str, process: u32, host: &str) -> String {
     format!(
-        "trimtab: waiting for {variant:?}, which process {process} on {host} tries\n\
+        "trimtab: waiting for {variant:?}, which process {process} on {host} tries\n  \
          hint: if that process is gone, stop this one and go on in another work directory with what was tried: \
          trimtab tune trials --work OLD --export tried.jsonl, then trimtab tune trials --work NEW --import \
          tried.jsonl"
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn who_waits_for_another_host_is_told_for_whom_and_what_to_do() {
         let text = waits("-O2 -fweb", 17, "node7");
-        for part in ["-O2 -fweb", "process 17 on node7", "--export", "--import"] {
+        for part in ["-O2 -fweb", "process 17 on node7", "\n  hint: ", "--export", "--import"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
