@@ -160,7 +160,8 @@ final class Names {
     if (info == null) {
       throw missing(path);
     }
-    if (changed(path) != null && info.isDirectory() != directory) {
+    FileTree tree = changed(path);
+    if (info.isDirectory() != directory) {
       return info.isDirectory() ? -Errors.EISDIR : -Errors.ENOTDIR;
     }
     tree.delete(path);
