@@ -4,20 +4,24 @@ package trimtab;
 /** What floating-point instructions do that Java has no instruction for. */
 public final class Float {
   /** What is no number, and quiet, as MIPS has it; to other processors it is a signalling one. */
-  private static final double NONE = Double.longBitsToDouble(0x7ff7ffffffffffffL);
+  public static final double NONE = Double.longBitsToDouble(0x7ff7ffffffffffffL);
 
-  private static final float SMALL_NONE = java.lang.Float.intBitsToFloat(0x7fbfffff);
+  /** The same of 32 bits. */
+  public static final float SMALL_NONE = java.lang.Float.intBitsToFloat(0x7fbfffff);
 
   private Float() {}
 
-  /** A result of arithmetic, whose bits will be seen. */
+  /**
+   * A result of arithmetic, whose bits will be seen. What is no number is not as large as itself: processors need one jump
+   * for that, and two for what is not equal.
+   */
   public static double quiet(double value) {
-    return value == value ? value : NONE;
+    return value >= value ? value : NONE;
   }
 
   /** A result of arithmetic, whose bits will be seen. */
   public static float quiet(float value) {
-    return value == value ? value : SMALL_NONE;
+    return value >= value ? value : SMALL_NONE;
   }
 
   /** A pair of registers as a number. */

@@ -332,7 +332,7 @@ public final class Memory {
 
   /** {@code wsbh}. */
   public static int swapHalves(int value) {
-    return (value & 0x00ff00ff) << 8 | value >>> 8 & 0x00ff00ff;
+    return Integer.rotateRight(Integer.reverseBytes(value), 16);
   }
 
   /** {@code slt}. */

@@ -4,8 +4,8 @@ use super::plan::{Plan, compares};
 use super::{Emitter, Handover};
 use crate::classfile::{Kind, Label, op};
 use crate::function::Block;
-use crate::ir::{Bin, Cond, End, Ins, Op, Val, Width};
-use crate::vars::{DOUBLE, FLAG, HI, LO, SINGLE, V0, Var, Vars, forms, other_half};
+use crate::ir::{Bin, Cond, End, Float, Ins, Op, Val, Width};
+use crate::vars::{DOUBLE, FLAG, HI, LO, SINGLE, V0, Var, Vars, forms, kind, other_half};
 
 impl Emitter<'_> {
     /// The code of a block, with its label.
@@ -43,6 +43,7 @@ impl Emitter<'_> {
                 self.derive(&ins, live);
             }
             Op::Select { when } => self.select(block, plan, at, when),
+            Op::Float(Float::Quiet) if self.handover.is_some() => self.quiet(block, plan, at),
             Op::Store(width) => self.store(block, plan, at, width),
             Op::StorePart { left } => {
                 self.operand(block, plan, at, ins.b);
@@ -171,8 +172,13 @@ impl Emitter<'_> {
             match (d, form) {
                 (DOUBLE..FLAG, _) => {
                     self.get(d);
-                    let name = if form_is_high(d, form) { "high" } else { "low" };
-                    self.run_time("trimtab/Float", name, "(D)I", 2, Some(Kind::Int));
+                    let bits = "doubleToRawLongBits";
+                    self.run_time("java/lang/Double", bits, "(D)J", 2, Some(Kind::Long));
+                    if form_is_high(d, form) {
+                        self.high_word();
+                    } else {
+                        self.code.op(op::L2I, -1);
+                    }
                     if (SINGLE..DOUBLE).contains(&form) {
                         self.float_of_bits();
                     }
@@ -292,9 +298,11 @@ impl Emitter<'_> {
         }
     }
 
+    /// For a comparison of unsigned numbers. HotSpot makes one of the processor's of two sums with the least number, and
+    /// does not of what is flipped by `ixor`.
     fn flip_sign(&mut self) {
         self.int(i32::MIN);
-        self.code.op(op::IXOR, -1);
+        self.code.op(op::IADD, -1);
     }
 
     fn select(&mut self, block: &Block, plan: &Plan, at: usize, when: bool) {
@@ -319,6 +327,27 @@ impl Emitter<'_> {
             self.code.bind(done);
         }
         self.derive_from(d, live);
+    }
+
+    /// Has a variable that is no number be a quiet one. What is cut into parts may be too large for HotSpot to have what
+    /// it calls within it, so that it is made here.
+    fn quiet(&mut self, block: &Block, plan: &Plan, at: usize) {
+        let ins = block.ins[at];
+        let Some(d) = ins.d else { return };
+        let (number, double) = (self.code.label(), kind(d) == Kind::Double);
+        self.operand(block, plan, at, ins.a);
+        self.set(d);
+        self.get(d);
+        self.get(d);
+        let (compare, words) = if double { (0x97, 4) } else { (0x95, 2) };
+        self.code.op(compare, 1 - words);
+        self.code.jump(zero_opcode(Cond::Ge), number, 1);
+        let none = if double { "NONE" } else { "SMALL_NONE" };
+        let field = self.class.pool.field("trimtab/Float", none, kind(d).descriptor());
+        self.code.op_u16(op::GETSTATIC, field, words / 2);
+        self.set(d);
+        self.code.bind(number);
+        self.derive(&ins, plan.behind[at]);
     }
 
     fn store(&mut self, block: &Block, plan: &Plan, at: usize, width: Width) {
@@ -532,9 +561,9 @@ impl Emitter<'_> {
         false
     }
 
-    /// Leaves for another method of the function: notes where to go on.
-    pub(super) fn hand_over(&mut self, next: i32) {
-        if let Some(Handover { state, leave }) = self.handover {
+    /// Leaves for another method of the function: notes where to go on. What that needs is put back from `leave` on.
+    pub(super) fn hand_over(&mut self, next: i32, leave: Label) {
+        if let Some(Handover { state, .. }) = self.handover {
             self.int(next);
             self.code.store(Kind::Int, state);
             self.code.jump(op::GOTO, leave, 0);

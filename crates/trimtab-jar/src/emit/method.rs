@@ -44,7 +44,7 @@ pub(crate) fn whole(
         emitter.code.store(Kind::Int, ints[0]);
     }
     emitter.code.bind(start);
-    let order = emitter.order(&all, function.entry);
+    let order = emitter.order(&all, function.entry, &loops);
     if order.first() != Some(&function.entry) {
         let label = emitter.labels[function.entry];
         emitter.code.jump(op::GOTO, label, 0);
@@ -138,10 +138,37 @@ fn pairs(live: Vars) -> Vars {
 }
 
 impl Emitter<'_> {
-    /// An order of blocks in which the one that comes next is mostly the next one to run.
-    pub(super) fn order(&self, blocks: &[usize], first: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = blocks.to_vec();
-        order.sort_unstable_by_key(|index| (*index != first, *index));
+    /// An order of blocks in which only loops lead back, and the one that comes next is mostly the next one to run: HotSpot
+    /// asks at each jump that leads back whether the thread has to stop. It is the reverse of the order in which a
+    /// depth-first walk leaves the blocks, from the first one and then from each that was not reached. `loops` are one
+    /// block each, their heads.
+    pub(super) fn order(&self, blocks: &[usize], first: usize, loops: &[LoopMethod]) -> Vec<usize> {
+        let mut open = vec![false; self.function.blocks.len()];
+        blocks.iter().for_each(|index| open[*index] = true);
+        let next = |at: usize| match loops.iter().find(|found| found.head == at) {
+            Some(found) => std::slice::from_ref(&found.exit),
+            None => self.function.blocks[at].next.as_slice(),
+        };
+        let mut order = Vec::with_capacity(blocks.len());
+        for root in std::iter::once(&first).chain(blocks) {
+            let begin = order.len();
+            let mut path: Vec<(usize, usize)> = Vec::new();
+            if std::mem::replace(&mut open[*root], false) {
+                path.push((*root, 0));
+            }
+            while let Some((at, visited)) = path.last_mut() {
+                if let Some(to) = next(*at).get(*visited) {
+                    *visited += 1;
+                    if std::mem::replace(&mut open[*to], false) {
+                        path.push((*to, 0));
+                    }
+                } else {
+                    order.push(*at);
+                    path.pop();
+                }
+            }
+            order[begin..].reverse();
+        }
         order
     }
 

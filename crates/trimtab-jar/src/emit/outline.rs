@@ -28,7 +28,7 @@ pub(crate) struct LoopMethod {
     /// Its blocks, ascending.
     pub(super) blocks: Vec<usize>,
     /// The block behind it.
-    exit: usize,
+    pub(super) exit: usize,
     /// Where the method is, and what it takes and returns.
     pub(crate) home: Home,
     pub(crate) code: Code,
@@ -123,7 +123,7 @@ fn loop_method(
     let shape = Shape { arguments, returns, words: Vars::NONE, rest };
 
     let (mut emitter, _) = Emitter::new(context, function, class, arguments, 0, vars, 0);
-    let order = emitter.order(&blocks, found.head);
+    let order = emitter.order(&blocks, found.head, &[]);
     for (at, index) in order.iter().enumerate() {
         emitter.following = order.get(at + 1).copied();
         emitter.block(*index);

@@ -16,7 +16,7 @@ use crate::function::Function;
 use crate::ir::Op;
 use crate::liveness::{Facts, returns_twice};
 use crate::report::Part;
-use crate::vars::{SP, V0, Vars, kind};
+use crate::vars::{SP, V0, Var, Vars, kind};
 use rustc_hash::FxHashMap;
 
 /// The descriptor of a piece: the state, the frame, where to begin.
@@ -282,8 +282,10 @@ fn piece(
     emitter.run_time("trimtab/Jump", "lost", "()V", 0, None);
     emitter.never();
     emitter.code.bind(start);
-    for (at, index) in part.iter().enumerate() {
-        emitter.following = part.get(at + 1).copied();
+    let first = part.first().copied().unwrap_or_default();
+    let order = emitter.order(part, first, &[]);
+    for (at, index) in order.iter().enumerate() {
+        emitter.following = order.get(at + 1).copied();
         emitter.block(*index);
     }
     emitter.landings();
@@ -302,11 +304,22 @@ fn piece(
         }
     }
     // Cases are left for by their place.
-    let others = part.iter().filter(|block| entries.dispatches.binary_search(*block).is_err());
-    for exit in exits_from(function, part, others) {
-        let label = emitter.labels[exit];
+    let (switches, others): (Vec<usize>, Vec<usize>) =
+        part.iter().partition(|block| entries.dispatches.binary_search(block).is_ok());
+    let others = exits_from(function, part, others.iter());
+    let set = |exits: &[usize]| match twice {
+        // What comes back to a call may find less than what is live behind it.
+        true => changed(&facts, function, part, &known),
+        false => changed(&facts, function, part, exits),
+    };
+    let sets: Vec<Vars> = others.iter().map(|exit| set(&[*exit])).collect();
+    let ways_out =
+        WaysOut::new(&mut emitter, leave, set(&exits_from(function, part, switches.iter())), &sets);
+    for (exit, set) in others.iter().zip(&sets) {
+        let label = emitter.labels[*exit];
         emitter.code.bind(label);
-        emitter.hand_over(entries.blocks.get(&exit).copied().unwrap_or(-1));
+        let place = entries.blocks.get(exit).copied().unwrap_or(-1);
+        emitter.hand_over(place, ways_out.label(*set));
     }
     if twice {
         emitter.second_returns(start, low);
@@ -315,15 +328,54 @@ fn piece(
         // All of it returns from the function.
         return emitter.code;
     }
-    emitter.code.bind(leave);
-    for var in changed(&facts, function, part, &known).iter().filter(|var| *var != 0) {
-        emitter.code.load(Kind::Cpu, frame);
-        emitter.get(var);
-        emitter.put_field(var);
-    }
+    ways_out.emit(&mut emitter, frame);
     emitter.code.load(Kind::Int, state);
     emitter.code.give_back(Some(Kind::Int));
     emitter.code
+}
+
+/// The ways out of a part. What has to be in the frame is put there by one sequence of stores, which each way enters
+/// before the first variable that it needs: what few need comes first, and what all need last. Were there one way in,
+/// each variable that any way needs would be live on all of them, and take a register of the just-in-time compiler's
+/// or be spilled.
+struct WaysOut {
+    /// The variables, in the order in which they are stored, each with a label before its store.
+    stores: Vec<(Var, Label)>,
+    /// Behind all stores.
+    end: Label,
+}
+
+impl WaysOut {
+    /// `dispatched` is what the cases of switches need, whose way in is `leave`; `sets` are what the others do.
+    fn new(emitter: &mut Emitter<'_>, leave: Label, dispatched: Vars, sets: &[Vars]) -> WaysOut {
+        let all = sets.iter().fold(dispatched, |all, set| all.or(*set));
+        let needed_by = |var: Var| sets.iter().filter(|set| set.has(var)).count();
+        let mut vars: Vec<Var> = all.iter().filter(|var| *var != 0).collect();
+        vars.sort_by_key(|var| (dispatched.has(*var), needed_by(*var), *var));
+        let first = vars.iter().position(|var| dispatched.has(*var));
+        let before = |at: usize, emitter: &mut Emitter<'_>| match first {
+            Some(first) if at == first => leave,
+            _ => emitter.code.label(),
+        };
+        let stores = vars.iter().enumerate().map(|(at, var)| (*var, before(at, emitter))).collect();
+        let end = if first.is_some() { emitter.code.label() } else { leave };
+        WaysOut { stores, end }
+    }
+
+    /// Where to enter for what is in `set`.
+    fn label(&self, set: Vars) -> Label {
+        self.stores.iter().find(|(var, _)| set.has(*var)).map_or(self.end, |(_, label)| *label)
+    }
+
+    fn emit(&self, emitter: &mut Emitter<'_>, frame: u16) {
+        for (var, label) in &self.stores {
+            emitter.code.bind(*label);
+            emitter.code.load(Kind::Cpu, frame);
+            emitter.get(*var);
+            emitter.put_field(*var);
+        }
+        emitter.code.bind(self.end);
+    }
 }
 
 /// What a part sets that the blocks read to which it leaves: the caller must find it in the frame.

@@ -1,7 +1,7 @@
 //! What of a block is left out, and what is evaluated only where its value is read.
 
 use crate::function::{Block, Function};
-use crate::ir::{Bin, Callee, Cond, End, Ins, Op, Val};
+use crate::ir::{Bin, Callee, Cond, End, Float, Ins, Op, Val};
 use crate::liveness::{Facts, behind, call_floats, is_dead, live_out, other_half_needed};
 use crate::vars::{RA, SP, Var, Vars, forms};
 use rustc_hash::FxHashMap;
@@ -139,6 +139,10 @@ fn can_wait(function: &Function, ins: &Ins) -> bool {
     // What rounds stays between the instructions that set how.
     let rounds = matches!(ins.op, Op::Float(_) | Op::FloatMulAdd { .. } | Op::Convert(_));
     if rounds && function.rounds {
+        return false;
+    }
+    // In parts its code has jumps.
+    if ins.op == Op::Float(Float::Quiet) {
         return false;
     }
     matches!(

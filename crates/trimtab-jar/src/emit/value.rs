@@ -74,6 +74,7 @@ impl Emitter<'_> {
         let ins = block.ins[at];
         match ins.op {
             Op::Copy => self.operand(block, plan, at, ins.a),
+            Op::Bin(bin) if self.swaps_bytes(block, plan, at, bin) => {}
             Op::Bin(bin) => self.binary(block, plan, at, bin),
             Op::Un(un) => {
                 self.operand(block, plan, at, ins.a);
@@ -164,6 +165,28 @@ impl Emitter<'_> {
             }
             _ => self.int(0),
         }
+    }
+
+    /// `wsbh` and `rotr` by 16 swap the bytes of a word, and what `wsbh` leaves in its low half are those of half a word:
+    /// processors have an instruction for the first.
+    fn swaps_bytes(&mut self, block: &Block, plan: &Plan, at: usize, bin: Bin) -> bool {
+        let ins = &block.ins[at];
+        let is_whole = match (bin, ins.b) {
+            (Bin::Rotr, Val::Const(16)) => true,
+            (Bin::And, Val::Const(0xffff)) => false,
+            _ => return false,
+        };
+        let Some(source) = ins.a.var().and_then(|a| plan.source(at, a)) else { return false };
+        if block.ins[source].op != Op::Un(Un::SwapBytesOfHalves) {
+            return false;
+        }
+        self.operand(block, plan, source, block.ins[source].a);
+        self.run_time("java/lang/Integer", "reverseBytes", "(I)I", 1, Some(Kind::Int));
+        if !is_whole {
+            self.int(16);
+            self.code.op(op::IUSHR, -1);
+        }
+        true
     }
 
     fn binary(&mut self, block: &Block, plan: &Plan, at: usize, bin: Bin) {
