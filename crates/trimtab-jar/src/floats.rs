@@ -10,14 +10,11 @@
 use crate::function::{Block, Function};
 use crate::ir::{Bin, Convert, End, Float, Ins, Op, Val, Width};
 use crate::vars::{
-    BITS, DOUBLE, FLAG, RESULTS, SINGLE, Var, Vars, forms, forms_of_half, forms_of_pair,
+    BITS, DOUBLE, FLAG, FLOAT_RESULTS, SINGLE, Var, Vars, forms, forms_of_half, forms_of_pair,
 };
 
 /// All forms of registers for floating-point arguments.
 const ARGUMENTS: Vars = forms_of_pair(12).or(forms_of_pair(14));
-
-/// All forms of registers for floating-point results.
-const FLOAT_RESULTS: Vars = RESULTS.and(forms_of_pair(0).or(forms_of_pair(2)));
 
 /// Makes numbers that are none quiet where their bits can be seen.
 pub(crate) fn quiet(function: &mut Function) {

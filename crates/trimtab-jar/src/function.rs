@@ -63,6 +63,8 @@ pub(crate) struct Function {
     pub(crate) rounds: bool,
     /// It is `vfork`: it returns once more, as `setjmp` does.
     pub(crate) forks: bool,
+    /// Addresses of instructions that compute what it gives back in `v0`, ascending.
+    pub(crate) computed: Vec<u32>,
 }
 
 impl Function {
@@ -169,6 +171,7 @@ pub(crate) fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: us
         writes: Vars::NONE,
         rounds: false,
         forks: false,
+        computed: Vec::new(),
     }
 }
 

@@ -29,6 +29,7 @@ mod given;
 mod header;
 mod image;
 mod ir;
+mod kinds;
 mod lines;
 mod liveness;
 mod loops;

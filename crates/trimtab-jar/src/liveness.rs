@@ -6,6 +6,7 @@ use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::{Block, Function};
 use crate::given::{FLOATS, UNUSUAL, given, lose_floats};
 use crate::ir::{Callee, End, Ins, Op, Val};
+use crate::kinds::never_given;
 use crate::vars::{
     ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, V1, Var, Vars, forms,
     forms_of_pair, other_half,
@@ -192,6 +193,7 @@ pub(crate) fn solve(
         })
         .collect();
     spread_writes(functions, &callers, &starts, &mut summaries);
+    let never = never_given(functions, |to| summaries.get(&to).map_or(RESULTS, |it| it.writes));
     let ranks = callees_first(functions, &starts);
     let mut at_rank = vec![0; functions.len()];
     for (index, rank) in ranks.iter().enumerate() {
@@ -222,7 +224,9 @@ pub(crate) fn solve(
         let taken = function.taken || function.start == entry;
         let mut summary = summaries[&function.start];
         if taken {
-            summary.results = summary.results.or(summary.writes.and(POINTER_RESULTS));
+            let never = never.get(&function.start).copied().unwrap_or_default();
+            let given = summary.writes.and(POINTER_RESULTS).without(never);
+            summary.results = summary.results.or(given);
             summaries.insert(function.start, summary);
         }
         let facts = Facts { summaries: &summaries, results: summary.results };

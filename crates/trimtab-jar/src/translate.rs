@@ -10,6 +10,7 @@ use crate::function::{Function, build};
 use crate::image::AT_END;
 use crate::image::Image;
 use crate::ir::{Callee, End, Op};
+use crate::kinds::computed_results;
 use crate::liveness::{returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
 use crate::profile::{Profile, blocks, first_blocks};
@@ -296,6 +297,7 @@ fn find_functions(image: &Image<'_>, metered: bool, left_out: &mut BTreeSet<u32>
             continue;
         };
         take_results(&mut function);
+        function.computed = computed_results(&function);
         propagate(image, &mut function);
         prune(&mut function);
         let made = made_labels(image, &function).chain(listed_labels(image, &function));

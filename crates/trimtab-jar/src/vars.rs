@@ -204,7 +204,10 @@ pub(crate) fn other_half(var: Var) -> Option<Var> {
 }
 
 /// What functions give back: `v0`, `v1`, and `f0` and `f2` in all forms.
-pub(crate) const RESULTS: Vars = Vars::of(&[V0, V1]).or(forms_of_pair(0)).or(forms_of_pair(2));
+pub(crate) const RESULTS: Vars = Vars::of(&[V0, V1]).or(FLOAT_RESULTS);
+
+/// Those of them that are floating-point numbers.
+pub(crate) const FLOAT_RESULTS: Vars = forms_of_pair(0).or(forms_of_pair(2));
 
 /// What functions can be given. Registers that a callee must keep are not among them: it can only
 /// save and restore what they held.

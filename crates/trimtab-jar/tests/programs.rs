@@ -162,6 +162,15 @@ fn numbers_of_64_bits_are_the_same() {
 }
 
 #[test]
+fn what_functions_give_back_through_pointers_is_the_same() {
+    same_as_qemu(
+        "kinds",
+        &[&["-O0"], &["-O1"], &["-O2"], &["-O3"], &["-O2", "-fno-toplevel-reorder", "-mfp32"]],
+    );
+    same_interpreted("kinds", &[&["-O2"]]);
+}
+
+#[test]
 fn floating_point_numbers_are_the_same_to_the_last_bit() {
     same_as_qemu("floats", &BOTH);
     same_as_qemu("floats", &[&["-O2", "-mfp32"]]);
