@@ -81,6 +81,13 @@ pub(crate) enum Wide {
     Add,
     Sub,
     Mul,
+    /// `b` is not zero; so for the remainder.
+    Div {
+        signed: bool,
+    },
+    Rem {
+        signed: bool,
+    },
     And,
     Or,
     Xor,
@@ -145,6 +152,11 @@ pub(crate) enum Convert {
     SingleToDouble,
     IntToDouble,
     IntToSingle,
+    /// Of a 64-bit number, to nearest, as the other one.
+    LongToDouble {
+        signed: bool,
+    },
+    LongToSingle,
     DoubleToInt(Round),
     SingleToInt(Round),
 }

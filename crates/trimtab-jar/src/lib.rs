@@ -17,6 +17,7 @@
 //! [`archive`] makes a jar of that and the run time.
 
 mod archive;
+mod arithmetic;
 mod bindings;
 mod classfile;
 mod constants;

@@ -1,5 +1,6 @@
 //! From a program to classes.
 
+use crate::arithmetic::{arithmetic, computing};
 use crate::classfile::{Class, Code, Kind, access, op};
 use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate, prune};
 use crate::emit::{ADAPTERS, ANY, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
@@ -275,6 +276,7 @@ fn find_functions(image: &Image<'_>, metered: bool, left_out: &mut BTreeSet<u32>
     // Long: what is found in a function may have others be looked at again.
     let mut edges = 0;
     let stand_ins = stand_ins(image, metered);
+    let arithmetic = arithmetic(image, metered);
     let mut known: BTreeMap<u32, Function> = BTreeMap::new();
     let mut open: BTreeSet<u32> = image.functions.keys().copied().collect();
     let mut labels = BTreeSet::new();
@@ -287,9 +289,10 @@ fn find_functions(image: &Image<'_>, metered: bool, left_out: &mut BTreeSet<u32>
             Some((_, (end, name))) if start < *end => (*end, format!("{name}_{start:x}")),
             _ => (image.code_end(start), format!("f_{start:x}")),
         };
-        let built = match stand_ins.get(&start) {
-            Some(stand_in) => Some(calling(start, &name, *stand_in)),
-            None => build(image, start, end, &name, &labels),
+        let built = match (stand_ins.get(&start), arithmetic.get(&start)) {
+            (Some(stand_in), _) => Some(calling(start, &name, *stand_in)),
+            (_, Some(what)) => Some(computing(start, &name, *what)),
+            _ => build(image, start, end, &name, &labels),
         };
         edges -= known.remove(&start).map_or(0, |before| before.edges());
         let Some(mut function) = built.filter(|built| edges + built.edges() <= MOST_EDGES) else {

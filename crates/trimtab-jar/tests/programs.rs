@@ -159,6 +159,7 @@ fn numbers_of_64_bits_are_the_same() {
         ["-O0", "-O1", "-O2", "-O3"].map(|level| [level, "-w", "-fno-strict-aliasing"]).to_vec();
     same_as_qemu("wide", &ways.iter().map(<[&str; 3]>::as_slice).collect::<Vec<_>>());
     same_interpreted("wide", &[&["-O2", "-w", "-fno-strict-aliasing"]]);
+    same_given("wide", &[&["-O2", "-w", "-fno-strict-aliasing"]], &["zero"]);
 }
 
 #[test]

@@ -39,6 +39,11 @@ public final class Float {
     return (int) (Double.doubleToRawLongBits(value) >>> 32);
   }
 
+  /** A 64-bit number without a sign: what is made of its halves is exact, so the sum is rounded once. */
+  public static double unsigned(long value) {
+    return (value >>> 32) * 4294967296.0 + (value & 0xffffffffL);
+  }
+
   /** The integer of a whole number; what does not fit becomes the largest one, as MIPS has it. */
   private static int fit(double value) {
     return value >= -2147483648.0 ? (int) value : Integer.MAX_VALUE;

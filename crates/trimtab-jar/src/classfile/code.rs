@@ -28,7 +28,9 @@ pub(crate) mod op {
     pub(crate) const LMUL: u8 = 0x69;
     pub(crate) const FMUL: u8 = 0x6a;
     pub(crate) const IDIV: u8 = 0x6c;
+    pub(crate) const LDIV: u8 = 0x6d;
     pub(crate) const IREM: u8 = 0x70;
+    pub(crate) const LREM: u8 = 0x71;
     pub(crate) const INEG: u8 = 0x74;
     pub(crate) const FNEG: u8 = 0x76;
     pub(crate) const ISHL: u8 = 0x78;
@@ -47,6 +49,8 @@ pub(crate) mod op {
     pub(crate) const I2F: u8 = 0x86;
     pub(crate) const I2D: u8 = 0x87;
     pub(crate) const L2I: u8 = 0x88;
+    pub(crate) const L2F: u8 = 0x89;
+    pub(crate) const L2D: u8 = 0x8a;
     pub(crate) const F2D: u8 = 0x8d;
     pub(crate) const D2F: u8 = 0x90;
     pub(crate) const I2B: u8 = 0x91;

@@ -270,16 +270,20 @@ impl Emitter<'_> {
             Wide::Add => (op::LADD, -2),
             Wide::Sub => (op::LSUB, -2),
             Wide::Mul => (op::LMUL, -2),
+            Wide::Div { .. } => (op::LDIV, -2),
+            Wide::Rem { .. } => (op::LREM, -2),
             Wide::And => (op::LAND, -2),
             Wide::Or => (op::LOR, -2),
             _ => (op::LXOR, -2),
         };
         self.operand(block, plan, at, ins.b);
-        if wide == Wide::Rotl {
-            self.run_time("java/lang/Long", "rotateLeft", "(JI)J", 3, Some(Kind::Long));
-        } else {
-            self.code.op(opcode, words);
-        }
+        let (name, descriptor, taken) = match wide {
+            Wide::Rotl => ("rotateLeft", "(JI)J", 3),
+            Wide::Div { signed: false } => ("divideUnsigned", "(JJ)J", 4),
+            Wide::Rem { signed: false } => ("remainderUnsigned", "(JJ)J", 4),
+            _ => return self.code.op(opcode, words),
+        };
+        self.run_time("java/lang/Long", name, descriptor, taken, Some(Kind::Long));
     }
 
     fn unary(&mut self, un: Un) {
@@ -452,6 +456,11 @@ impl Emitter<'_> {
             Convert::SingleToDouble => self.code.op(op::F2D, 1),
             Convert::IntToDouble => self.code.op(op::I2D, 1),
             Convert::IntToSingle => self.code.op(op::I2F, 0),
+            Convert::LongToDouble { signed: true } => self.code.op(op::L2D, 0),
+            Convert::LongToDouble { signed: false } => {
+                self.run_time("trimtab/Float", "unsigned", "(J)D", 2, Some(Kind::Double));
+            }
+            Convert::LongToSingle => self.code.op(op::L2F, -1),
             Convert::DoubleToInt(round) => self.round(round),
             Convert::SingleToInt(round) => {
                 self.code.op(op::F2D, 1);

@@ -150,15 +150,55 @@ __attribute__((noinline)) static uint64_t sum(const int64_t *from, const int32_t
 	return total ^ weighted ^ mixed;
 }
 
-int main(void)
+static void note_double(double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, 8);
+	note(bits);
+}
+
+static void note_float(float value)
+{
+	uint32_t bits;
+	memcpy(&bits, &value, 4);
+	note(bits);
+}
+
+/* What the compiler's library computes, and what it is rounded to as a floating-point number. */
+__attribute__((noinline)) static void quotients(uint64_t x, uint64_t y)
+{
+	note_double((double)(int64_t)x);
+	note_double((double)x);
+	note_float((float)(int64_t)x);
+	note_float((float)x);
+	note_double((double)(int64_t)(x >> y % 64));
+	note_float((float)(int64_t)(x >> y % 64));
+	if (!y)
+		return;
+	note(x / y);
+	note(x % y);
+	note((x >> 31) / (y >> 33 | 1));
+	note((int64_t)x / (int64_t)y);
+	note((int64_t)x % (int64_t)y);
+	note((int64_t)x / (int32_t)(y | 1));
+	note((int64_t)x % (int32_t)(y | 1));
+}
+
+int main(int argc, char **argv)
 {
 	for (int round = 0; round < 3000; round++) {
 		uint64_t x = next(), y = next(), z = next();
 		shifts(x, y);
 		sums(x, y, z);
 		products(x, y, z);
+		quotients(x, y);
 	}
 	end("arithmetic");
+	if (argc > 1 && !strcmp(argv[1], "zero")) {
+		fflush(stdout);
+		volatile uint64_t zero = 0;
+		note(next() / zero);
+	}
 	union {
 		struct words words[3];
 		uint32_t word[48];
