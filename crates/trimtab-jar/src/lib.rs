@@ -39,6 +39,7 @@ mod profile;
 mod report;
 #[cfg(feature = "run")]
 pub mod run;
+mod sink;
 mod stand_ins;
 mod switches;
 mod translate;

@@ -16,6 +16,7 @@ use crate::liveness::{returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
+use crate::sink::sink;
 use crate::stand_ins::{calling, stand_ins};
 use crate::switches::find_switches;
 use crate::vars::{CALLEE_SAVED, RA};
@@ -119,7 +120,10 @@ fn translated(
     let summaries = solve(&mut functions, image.entry, &left);
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     functions.retain(|function| function.reached);
-    functions.iter_mut().for_each(|function| widen(&summaries, function));
+    for function in &mut functions {
+        sink(&summaries, function);
+        widen(&summaries, function);
+    }
     // A class has lines of one file.
     let file = |function: &Function| image.lines.file(function.start);
     functions.sort_by_key(|function| (file(function), function.start));

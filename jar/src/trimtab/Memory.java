@@ -335,13 +335,8 @@ public final class Memory {
     return Integer.rotateRight(Integer.reverseBytes(value), 16);
   }
 
-  /** {@code slt}. */
-  public static int less(int a, int b) {
-    return a < b ? 1 : 0;
-  }
-
   /** {@code sltu}. */
-  public static int below(int a, int b) {
+  static int below(int a, int b) {
     return a + Integer.MIN_VALUE < b + Integer.MIN_VALUE ? 1 : 0;
   }
 }

@@ -38,7 +38,7 @@ impl Emitter<'_> {
         match ins.op {
             Op::Nop => {}
             Op::Bin(Bin::Add) if self.increments(&ins, plan, at) => {}
-            Op::Bin(Bin::Slt | Bin::Sltu) | Op::FloatCompare { .. } => {
+            Op::FloatCompare { .. } => {
                 self.flag(block, plan, at);
                 self.derive(&ins, live);
             }
@@ -311,8 +311,14 @@ impl Emitter<'_> {
         let live = plan.behind[at];
         let (skip, done) = (self.code.label(), self.code.label());
         // What is evaluated here may read what `d` held before: it is set last on each way.
-        self.operand(block, plan, at, ins.c);
-        self.code.jump(if when { op::IFEQ } else { op::IFNE }, skip, 1);
+        let compared = ins.c.var().and_then(|c| plan.source(at, c));
+        match compared.filter(|source| compares(&block.ins[*source])) {
+            Some(source) => self.compare(block, plan, source, !when, skip),
+            None => {
+                self.operand(block, plan, at, ins.c);
+                self.code.jump(if when { op::IFEQ } else { op::IFNE }, skip, 1);
+            }
+        }
         self.operand(block, plan, at, ins.a);
         self.set(d);
         // Mostly `b` is what `d` holds already.
@@ -447,7 +453,8 @@ impl Emitter<'_> {
                 let compared = a
                     .var()
                     .and_then(|a| plan.source(at, a))
-                    .filter(|source| *b == Val::ZERO && compares(&block.ins[*source]));
+                    .filter(|source| *b == Val::ZERO && compares(&block.ins[*source]))
+                    .filter(|_| matches!(cond, Cond::Eq | Cond::Ne));
                 match (compared, a, b) {
                     (Some(source), _, _) => {
                         self.compare(block, plan, source, *cond == Cond::Ne, taken);

@@ -104,7 +104,8 @@ impl Plan {
                     Some(other) => other.sets().has(d) || !self.behind[next].has(d),
                     None => !self.out.has(d),
                 };
-                let fits = !compares(ins) || fuses(&block.end, other, d);
+                let jumps = matches!(ins.op, Op::FloatCompare { .. });
+                let fits = !jumps || fuses(&block.end, other, d);
                 let twice = matches!(other.map(|o| o.op), Some(Op::DivWide { .. }));
                 return (reads == 1 && dies && fits && !twice).then_some(next);
             }
@@ -163,7 +164,7 @@ fn can_wait(function: &Function, ins: &Ins) -> bool {
     )
 }
 
-/// Whether its code has jumps, so that nothing may be on the stack before it.
+/// Whether it compares, as a branch can by itself.
 pub(crate) fn compares(ins: &Ins) -> bool {
     matches!(ins.op, Op::Bin(Bin::Slt | Bin::Sltu) | Op::FloatCompare { .. })
 }

@@ -196,6 +196,9 @@ impl Emitter<'_> {
             self.code.op(op::INEG, 0);
             return;
         }
+        if let Bin::Slt | Bin::Sltu = bin {
+            return self.less(block, plan, at, bin == Bin::Slt);
+        }
         self.operand(block, plan, at, ins.a);
         if let (Bin::Nor, Val::Const(0)) = (bin, ins.b) {
             self.int(-1);
@@ -221,23 +224,35 @@ impl Emitter<'_> {
                 self.run_time("java/lang/Math", "min", "(II)I", 2, Some(Kind::Int));
                 return;
             }
-            // Made with jumps, where nothing else is on the stack.
-            Bin::Slt | Bin::Sltu => {
-                self.run_time(
-                    "trimtab/Memory",
-                    if bin == Bin::Slt { "less" } else { "below" },
-                    "(II)I",
-                    2,
-                    Some(Kind::Int),
-                );
-                return;
-            }
+            Bin::Slt | Bin::Sltu => return,
         };
         self.code.op(opcode, -1);
         if bin == Bin::Nor {
             self.int(-1);
             self.code.op(op::IXOR, -1);
         }
+    }
+
+    /// Pushes whether one integer is less than another one: the sign of their difference, as 64-bit numbers. What has no
+    /// jumps HotSpot computes only where it is needed.
+    fn less(&mut self, block: &Block, plan: &Plan, at: usize, signed: bool) {
+        for operand in [block.ins[at].a, block.ins[at].b] {
+            match operand {
+                Val::Const(value) => {
+                    let value =
+                        if signed { i64::from(value) } else { i64::from(value.cast_unsigned()) };
+                    self.code.long(&mut self.class.pool, value);
+                }
+                Val::Var(_) => {
+                    self.operand(block, plan, at, operand);
+                    self.widen(signed);
+                }
+            }
+        }
+        self.code.op(op::LSUB, -2);
+        self.int(63);
+        self.code.op(op::LUSHR, -1);
+        self.code.op(op::L2I, -1);
     }
 
     fn wide(&mut self, block: &Block, plan: &Plan, at: usize, wide: Wide) {
