@@ -4,6 +4,7 @@
 //! - `value`: operands, and what has a value
 //! - `block`: the instructions of a block, and its end
 //! - `call`: how functions call each other
+//! - `compare`: comparisons, and what they choose
 //! - `counts`: counters of blocks
 //! - `dispatch`: switches with many cases in a function of several parts
 //! - `explain`: how a function was cut
@@ -12,9 +13,11 @@
 //! - `method`: a function as one method
 //! - `outline`: innermost loops as methods of their own
 //! - `pieces`: a function as several
+//! - `ways_out`: how a part of a function is left for another one
 
 mod block;
 mod call;
+mod compare;
 mod counts;
 mod dispatch;
 mod explain;
@@ -26,6 +29,7 @@ mod partition;
 mod pieces;
 mod plan;
 mod value;
+mod ways_out;
 
 pub(crate) use call::{ADAPTERS, ANY, Shape, adapter};
 pub(crate) use method::whole;

@@ -12,7 +12,7 @@ use crate::image::AT_END;
 use crate::image::Image;
 use crate::ir::{Callee, End, Op};
 use crate::kinds::computed_results;
-use crate::liveness::{returns_twice, solve};
+use crate::liveness::{Summaries, returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
@@ -120,10 +120,7 @@ fn translated(
     let summaries = solve(&mut functions, image.entry, &left);
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     functions.retain(|function| function.reached);
-    for function in &mut functions {
-        sink(&summaries, function);
-        widen(&summaries, function);
-    }
+    functions.iter_mut().for_each(|function| improve(&summaries, function));
     // A class has lines of one file.
     let file = |function: &Function| image.lines.file(function.start);
     functions.sort_by_key(|function| (file(function), function.start));
@@ -272,6 +269,12 @@ fn method(context: &Context<'_>, function: &Function, class: &mut Class, home: &
     let methods = std::iter::once(cut.driver).chain(sizes).collect();
     let (name, parts) = (function.name.clone(), cut.parts);
     Method::Split(SplitFunction { name, bytes, methods, parts })
+}
+
+/// What is done with a function of which it is known what is live.
+fn improve(summaries: &Summaries, function: &mut Function) {
+    sink(summaries, function);
+    widen(summaries, function);
 }
 
 /// Makes functions of all code that symbols and calls lead to, but for what is left out; what has too many ways from block to block

@@ -10,13 +10,14 @@ use super::explain::explain;
 use super::method::{has_second_return, variables};
 use super::partition::{PartLimits, crossings, part_of, parts};
 use super::plan::Plan;
+use super::ways_out::ways_out;
 use super::{Context, Emitter, HUGE, Handover, Home};
 use crate::classfile::{Class, Code, Kind, LONGEST, Label, access, op};
 use crate::function::Function;
 use crate::ir::Op;
 use crate::liveness::{Facts, returns_twice};
 use crate::report::Part;
-use crate::vars::{SP, V0, Var, Vars, kind};
+use crate::vars::{SP, V0, Vars, kind};
 use rustc_hash::FxHashMap;
 
 /// The descriptor of a piece: the state, the frame, where to begin.
@@ -43,7 +44,7 @@ pub(super) struct Entries {
     /// Returns from calls that return twice, by address.
     returns: Vec<(u32, i32)>,
     /// Blocks that end in a switch whose cases are in several parts, ascending.
-    dispatches: Vec<usize>,
+    pub(super) dispatches: Vec<usize>,
 }
 
 /// What a function was cut into.
@@ -205,7 +206,7 @@ pub(super) fn exits(function: &Function, part: &[usize]) -> Vec<usize> {
 }
 
 /// Of these, those to which some of its blocks lead.
-fn exits_from<'a>(
+pub(super) fn exits_from<'a>(
     function: &Function,
     part: &[usize],
     blocks: impl Iterator<Item = &'a usize>,
@@ -303,24 +304,7 @@ fn piece(
             emitter.never();
         }
     }
-    // Cases are left for by their place.
-    let (switches, others): (Vec<usize>, Vec<usize>) =
-        part.iter().partition(|block| entries.dispatches.binary_search(block).is_ok());
-    let others = exits_from(function, part, others.iter());
-    let set = |exits: &[usize]| match twice {
-        // What comes back to a call may find less than what is live behind it.
-        true => changed(&facts, function, part, &known),
-        false => changed(&facts, function, part, exits),
-    };
-    let sets: Vec<Vars> = others.iter().map(|exit| set(&[*exit])).collect();
-    let ways_out =
-        WaysOut::new(&mut emitter, leave, set(&exits_from(function, part, switches.iter())), &sets);
-    for (exit, set) in others.iter().zip(&sets) {
-        let label = emitter.labels[*exit];
-        emitter.code.bind(label);
-        let place = entries.blocks.get(exit).copied().unwrap_or(-1);
-        emitter.hand_over(place, ways_out.label(*set));
-    }
+    let ways_out = ways_out(&mut emitter, part, entries, leave, twice);
     if twice {
         emitter.second_returns(start, low);
     }
@@ -332,50 +316,6 @@ fn piece(
     emitter.code.load(Kind::Int, state);
     emitter.code.give_back(Some(Kind::Int));
     emitter.code
-}
-
-/// The ways out of a part. What has to be in the frame is put there by one sequence of stores, which each way enters
-/// before the first variable that it needs: what few need comes first, and what all need last. Were there one way in,
-/// each variable that any way needs would be live on all of them, and take a register of the just-in-time compiler's
-/// or be spilled.
-struct WaysOut {
-    /// The variables, in the order in which they are stored, each with a label before its store.
-    stores: Vec<(Var, Label)>,
-    /// Behind all stores.
-    end: Label,
-}
-
-impl WaysOut {
-    /// `dispatched` is what the cases of switches need, whose way in is `leave`; `sets` are what the others do.
-    fn new(emitter: &mut Emitter<'_>, leave: Label, dispatched: Vars, sets: &[Vars]) -> WaysOut {
-        let all = sets.iter().fold(dispatched, |all, set| all.or(*set));
-        let needed_by = |var: Var| sets.iter().filter(|set| set.has(var)).count();
-        let mut vars: Vec<Var> = all.iter().filter(|var| *var != 0).collect();
-        vars.sort_by_key(|var| (dispatched.has(*var), needed_by(*var), *var));
-        let first = vars.iter().position(|var| dispatched.has(*var));
-        let before = |at: usize, emitter: &mut Emitter<'_>| match first {
-            Some(first) if at == first => leave,
-            _ => emitter.code.label(),
-        };
-        let stores = vars.iter().enumerate().map(|(at, var)| (*var, before(at, emitter))).collect();
-        let end = if first.is_some() { emitter.code.label() } else { leave };
-        WaysOut { stores, end }
-    }
-
-    /// Where to enter for what is in `set`.
-    fn label(&self, set: Vars) -> Label {
-        self.stores.iter().find(|(var, _)| set.has(*var)).map_or(self.end, |(_, label)| *label)
-    }
-
-    fn emit(&self, emitter: &mut Emitter<'_>, frame: u16) {
-        for (var, label) in &self.stores {
-            emitter.code.bind(*label);
-            emitter.code.load(Kind::Cpu, frame);
-            emitter.get(*var);
-            emitter.put_field(*var);
-        }
-        emitter.code.bind(self.end);
-    }
 }
 
 /// What a part sets that the blocks read to which it leaves: the caller must find it in the frame.
