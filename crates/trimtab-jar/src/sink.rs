@@ -4,7 +4,7 @@
 use crate::function::Function;
 use crate::ir::{End, Ins, Op};
 use crate::liveness::{Facts, Summaries};
-use crate::vars::{BITS, Vars};
+use crate::vars::{BITS, FLAG, SAVED, Var, Vars};
 
 /// Moves them, in a function of which it is known what is live.
 pub(crate) fn sink(summaries: &Summaries, function: &mut Function) {
@@ -46,13 +46,19 @@ fn only_reader(function: &Function, at: usize, ways_in: &[u32]) -> Option<usize>
     (ways_in[to] == 1 && to != at).then_some(to)
 }
 
-/// What an instruction sets, if it may be moved: it computes an integer and does nothing else.
+/// What an instruction sets, if it may be moved: it computes an integer, or compares, and does nothing else.
 fn moves(ins: &Ins) -> Option<Vars> {
     let computes = matches!(
         ins.op,
-        Op::Copy | Op::Bin(_) | Op::Un(_) | Op::Extract { .. } | Op::Insert { .. }
+        Op::Copy
+            | Op::Bin(_)
+            | Op::Un(_)
+            | Op::Extract { .. }
+            | Op::Insert { .. }
+            | Op::FloatCompare { .. }
     );
-    ins.d.filter(|d| computes && *d < BITS).map(|_| ins.defs())
+    let is_integer = |d: &Var| *d < BITS || (FLAG..SAVED).contains(d);
+    ins.d.filter(|d| computes && is_integer(d)).map(|_| ins.defs())
 }
 
 #[cfg(test)]
