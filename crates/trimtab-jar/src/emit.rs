@@ -13,13 +13,14 @@
 //! - `method`: a function as one method
 //! - `outline`: innermost loops as methods of their own
 //! - `pieces`: a function as several
-//! - `ways_out`: how a part of a function is left for another one
+//! - `exit_stores`: what a part of a function stores when it is left
 
 mod block;
 mod call;
 mod compare;
 mod counts;
 mod dispatch;
+mod exit_stores;
 mod explain;
 mod landing;
 mod meter;
@@ -29,7 +30,6 @@ mod partition;
 mod pieces;
 mod plan;
 mod value;
-mod ways_out;
 
 pub(crate) use call::{ADAPTERS, ANY, Shape, adapter};
 pub(crate) use method::whole;

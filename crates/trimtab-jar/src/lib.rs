@@ -17,7 +17,6 @@
 //! [`archive`] makes a jar of that and the run time.
 
 mod archive;
-mod arithmetic;
 mod bindings;
 mod classfile;
 mod constants;
@@ -30,13 +29,15 @@ mod given;
 mod header;
 mod image;
 mod ir;
-mod kinds;
+mod libgcc;
+
 mod lines;
 mod liveness;
 mod loops;
 mod mips;
 mod profile;
 mod report;
+mod return_types;
 #[cfg(feature = "run")]
 pub mod run;
 mod sink;

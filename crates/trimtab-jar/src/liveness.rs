@@ -6,7 +6,7 @@ use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::{Block, Function};
 use crate::given::{FLOATS, UNUSUAL, given, lose_floats};
 use crate::ir::{Callee, End, Ins, Op, Val};
-use crate::kinds::never_given;
+use crate::return_types::never_given;
 use crate::vars::{
     ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, V1, Var, Vars, forms,
     forms_of_pair, other_half,

@@ -1,6 +1,5 @@
 //! From a program to classes.
 
-use crate::arithmetic::{arithmetic, computing};
 use crate::classfile::{Class, Code, Kind, access, op};
 use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate, prune};
 use crate::emit::{ADAPTERS, ANY, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
@@ -11,11 +10,12 @@ use crate::function::{Function, build};
 use crate::image::AT_END;
 use crate::image::Image;
 use crate::ir::{Callee, End, Op};
-use crate::kinds::computed_results;
+use crate::libgcc::{arithmetic, computing};
 use crate::liveness::{Summaries, returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
+use crate::return_types::computed_results;
 use crate::sink::sink;
 use crate::stand_ins::{calling, stand_ins};
 use crate::switches::find_switches;

@@ -165,10 +165,10 @@ fn numbers_of_64_bits_are_the_same() {
 #[test]
 fn what_functions_give_back_through_pointers_is_the_same() {
     same_as_qemu(
-        "kinds",
+        "returns",
         &[&["-O0"], &["-O1"], &["-O2"], &["-O3"], &["-O2", "-fno-toplevel-reorder", "-mfp32"]],
     );
-    same_interpreted("kinds", &[&["-O2"]]);
+    same_interpreted("returns", &[&["-O2"]]);
 }
 
 #[test]

@@ -56,6 +56,10 @@ pub(crate) mod op {
     pub(crate) const I2B: u8 = 0x91;
     pub(crate) const I2C: u8 = 0x92;
     pub(crate) const I2S: u8 = 0x93;
+    pub(crate) const FCMPL: u8 = 0x95;
+    pub(crate) const FCMPG: u8 = 0x96;
+    pub(crate) const DCMPL: u8 = 0x97;
+    pub(crate) const DCMPG: u8 = 0x98;
     pub(crate) const IFEQ: u8 = 0x99;
     pub(crate) const IFNE: u8 = 0x9a;
     pub(crate) const IF_ICMPEQ: u8 = 0x9f;

@@ -1,7 +1,7 @@
 //! The instructions of a block, and its end.
 
 use super::compare::{compare_opcode, negated, zero_opcode};
-use super::plan::{Plan, compares};
+use super::plan::{Plan, compares, fuses};
 use super::{Emitter, Handover};
 use crate::classfile::{Kind, Label, op};
 use crate::function::Block;
@@ -229,7 +229,7 @@ impl Emitter<'_> {
         self.set(d);
         self.get(d);
         self.get(d);
-        let (compare, words) = if double { (0x97, 4) } else { (0x95, 2) };
+        let (compare, words) = if double { (op::DCMPL, 4) } else { (op::FCMPL, 2) };
         self.code.op(compare, 1 - words);
         self.code.jump(zero_opcode(Cond::Ge), number, 1);
         let none = if double { "NONE" } else { "SMALL_NONE" };
@@ -336,9 +336,9 @@ impl Emitter<'_> {
                 let taken = self.labels[*taken];
                 let compared = a
                     .var()
+                    .filter(|a| fuses(&block.end, None, *a))
                     .and_then(|a| plan.source(at, a))
-                    .filter(|source| *b == Val::ZERO && compares(&block.ins[*source]))
-                    .filter(|_| matches!(cond, Cond::Eq | Cond::Ne));
+                    .filter(|source| compares(&block.ins[*source]));
                 match (compared, a, b) {
                     (Some(source), _, _) => {
                         self.compare(block, plan, source, *cond == Cond::Ne, taken);

@@ -56,7 +56,8 @@ impl Emitter<'_> {
                     }
                 }
                 // `fcmpl` and `dcmpl` give -1 for numbers that have no order, the others 1.
-                let (lower, upper) = if double { (0x97, 0x98) } else { (0x95, 0x96) };
+                let (lower, upper) =
+                    if double { (op::DCMPL, op::DCMPG) } else { (op::FCMPL, op::FCMPG) };
                 let (opcode, cond) = match bits {
                     0 => (0, Cond::Ne),
                     1 | 3 => {

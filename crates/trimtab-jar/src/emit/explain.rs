@@ -1,7 +1,7 @@
 //! How a function was cut: what each part has, and what crosses between parts.
 
 use super::partition::part_of;
-use super::pieces::{Entries, changed, exits, needed, piece_name};
+use super::pieces::{Entries, changed, exits, needed, piece_name, read};
 use super::{Context, Home};
 use crate::classfile::Code;
 use crate::function::Function;
@@ -40,10 +40,7 @@ pub(super) fn explain(
                 .filter(|block| entries.blocks.contains_key(block))
                 .count(),
             takes: names(needed(context, function, part, number, entries)),
-            puts_back: names(match exits.is_empty() {
-                true => Vars::NONE,
-                false => changed(&facts, function, part, &exits),
-            }),
+            puts_back: names(changed(&facts, function, part).and(read(function, &exits))),
             goes_to: goes_to.keys().map(|to| piece_name(home, *to)).collect(),
         }
     };

@@ -6,11 +6,11 @@
 //! method, in the upper half of the number, and where in that, in the lower.
 
 use super::dispatch::{copied, is_dispatch, with_copies};
+use super::exit_stores::exit_stores;
 use super::explain::explain;
 use super::method::{has_second_return, variables};
 use super::partition::{PartLimits, crossings, part_of, parts};
 use super::plan::Plan;
-use super::ways_out::ways_out;
 use super::{Context, Emitter, HUGE, Handover, Home};
 use crate::classfile::{Class, Code, Kind, LONGEST, Label, access, op};
 use crate::function::Function;
@@ -304,7 +304,7 @@ fn piece(
             emitter.never();
         }
     }
-    let ways_out = ways_out(&mut emitter, part, entries, leave, twice);
+    let exit_stores = exit_stores(&mut emitter, part, entries, leave, twice);
     if twice {
         emitter.second_returns(start, low);
     }
@@ -312,26 +312,24 @@ fn piece(
         // All of it returns from the function.
         return emitter.code;
     }
-    ways_out.emit(&mut emitter, frame);
+    exit_stores.emit(&mut emitter, frame);
     emitter.code.load(Kind::Int, state);
     emitter.code.give_back(Some(Kind::Int));
     emitter.code
 }
 
-/// What a part sets that the blocks read to which it leaves: the caller must find it in the frame.
-pub(super) fn changed(
-    facts: &Facts<'_>,
-    function: &Function,
-    part: &[usize],
-    exits: &[usize],
-) -> Vars {
-    let read = exits.iter().fold(Vars::NONE, |all, exit| all.or(function.blocks[*exit].live_in));
+/// What a part sets.
+pub(super) fn changed(facts: &Facts<'_>, function: &Function, part: &[usize]) -> Vars {
     let set = part.iter().flat_map(|index| &function.blocks[*index].ins);
-    let set = set.fold(Vars::NONE, |all, ins| match ins.op {
+    set.fold(Vars::NONE, |all, ins| match ins.op {
         Op::Call(callee) => all.or(facts.sets(callee)),
         _ => all.or(ins.defs()),
-    });
-    read.and(set)
+    })
+}
+
+/// What some of these blocks read.
+pub(super) fn read(function: &Function, blocks: &[usize]) -> Vars {
+    blocks.iter().fold(Vars::NONE, |all, block| all.or(function.blocks[*block].live_in))
 }
 
 fn driver(

@@ -170,7 +170,7 @@ pub(crate) fn compares(ins: &Ins) -> bool {
 }
 
 /// Whether a comparison's result is all that a branch looks at.
-fn fuses(end: &End, consumer: Option<&Ins>, d: Var) -> bool {
+pub(crate) fn fuses(end: &End, consumer: Option<&Ins>, d: Var) -> bool {
     consumer.is_none()
         && matches!(end, End::Branch { cond: Cond::Eq | Cond::Ne, a, b: Val::Const(0), .. }
             if *a == Val::Var(d))
