@@ -30,7 +30,6 @@ mod header;
 mod image;
 mod ir;
 mod libgcc;
-
 mod lines;
 mod liveness;
 mod loops;
