@@ -12,13 +12,20 @@ use std::collections::BTreeMap;
 const BYTES: &str = "trimtab/Bytes";
 
 /// Functions that work on bytes: by their names, methods and the words that these look at.
-const ON_BYTES: [(&str, &str, usize); 8] = [
+const ON_BYTES: [(&str, &str, usize); 15] = [
     ("memcpy", "copy", 3),
     ("memmove", "copy", 3),
     ("mempcpy", "copyToEnd", 3),
     ("memset", "fill", 3),
     ("memcmp", "compare", 3),
+    ("memchr", "find", 3),
     ("strlen", "length", 1),
+    ("strnlen", "lengthUpTo", 2),
+    ("strchr", "findInString", 2),
+    ("strchrnul", "findOrEnd", 2),
+    ("strspn", "within", 2),
+    ("strcspn", "without", 2),
+    ("strncmp", "compareStringsUpTo", 3),
     ("strcmp", "compareStrings", 2),
     ("strcpy", "copyString", 2),
 ];

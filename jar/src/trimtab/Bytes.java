@@ -132,6 +132,118 @@ public final class Bytes {
     }
   }
 
+  /** {@code strnlen}. */
+  public static int lengthUpTo(Cpu cpu, int string, int most, int unused) {
+    int end = find(cpu, string, 0, most);
+    return end == 0 ? most : end - string;
+  }
+
+  /** {@code memchr}: where the first such byte is, or 0. */
+  public static int find(Cpu cpu, int bytes, int value, int count) {
+    int at = bytes - Memory.BASE;
+    byte[] m = Memory.M;
+    long behind = at + (count & 0xffffffffL);
+    int end = (int) Math.min(behind, m.length);
+    long pattern = (value & 255) * ONES;
+    for (; at < end && (at & 7) != 0; at++) {
+      if (m[at] == (byte) value) {
+        return at + Memory.BASE;
+      }
+    }
+    for (; at <= end - 8; at += 8) {
+      long x = (long) Memory.L.get(m, at) ^ pattern;
+      long zeros = x - ONES & ~x & TOPS;
+      if (zeros != 0) {
+        return at + (Long.numberOfTrailingZeros(zeros) >> 3) + Memory.BASE;
+      }
+    }
+    for (; at < end; at++) {
+      if (m[at] == (byte) value) {
+        return at + Memory.BASE;
+      }
+    }
+    // Behind the end of memory nothing is found.
+    return count != 0 && behind > m.length ? m[Math.max(at, m.length)] : 0;
+  }
+
+  /** {@code strchr}: where the first such byte of a string is, or 0. */
+  public static int findInString(Cpu cpu, int string, int value, int unused) {
+    int at = findOrEnd(cpu, string, value, 0);
+    return Memory.M[at - Memory.BASE] == (byte) value ? at : 0;
+  }
+
+  /** {@code strchrnul}: where the first such byte of a string is, or its end. */
+  public static int findOrEnd(Cpu cpu, int string, int value, int unused) {
+    int at = string - Memory.BASE;
+    byte[] m = Memory.M;
+    for (; (at & 7) != 0; at++) {
+      if (m[at] == 0 || m[at] == (byte) value) {
+        return at + Memory.BASE;
+      }
+    }
+    long pattern = (value & 255) * ONES;
+    while (true) {
+      long x = (long) Memory.L.get(m, at);
+      long y = x ^ pattern;
+      long found = (x - ONES & ~x | y - ONES & ~y) & TOPS;
+      if (found != 0) {
+        return at + (Long.numberOfTrailingZeros(found) >> 3) + Memory.BASE;
+      }
+      at += 8;
+    }
+  }
+
+  /** {@code strspn}: how many bytes of a string are first that another one has. */
+  public static int within(Cpu cpu, int string, int set, int unused) {
+    return span(string, set, true);
+  }
+
+  /** {@code strcspn}: how many bytes of a string are first that another one does not have. */
+  public static int without(Cpu cpu, int string, int set, int unused) {
+    return span(string, set, false);
+  }
+
+  private static int span(int string, int set, boolean isIn) {
+    byte[] m = Memory.M;
+    // A bit for each byte that the other string has.
+    long first = 0;
+    long second = 0;
+    long third = 0;
+    long fourth = 0;
+    for (int at = set - Memory.BASE; m[at] != 0; at++) {
+      long bit = 1L << m[at];
+      switch (m[at] >> 6) {
+        case 0 -> first |= bit;
+        case 1 -> second |= bit;
+        case -2 -> third |= bit;
+        default -> fourth |= bit;
+      }
+    }
+    int start = string - Memory.BASE;
+    for (int at = start; ; at++) {
+      int x = m[at];
+      long bits = x >= 0 ? x < 64 ? first : second : x < -64 ? third : fourth;
+      if (x == 0 || (bits >>> x & 1) != 0 != isIn) {
+        return at - start;
+      }
+    }
+  }
+
+  /** {@code strncmp}: the difference of the first bytes that differ. */
+  public static int compareStringsUpTo(Cpu cpu, int one, int other, int count) {
+    int a = one - Memory.BASE;
+    int b = other - Memory.BASE;
+    byte[] m = Memory.M;
+    for (int left = count; left != 0; left--) {
+      byte x = m[a++];
+      byte y = m[b++];
+      if (x != y || x == 0) {
+        return (x & 255) - (y & 255);
+      }
+    }
+    return 0;
+  }
+
   /** {@code strcmp}: the difference of the first bytes that differ. */
   public static int compareStrings(Cpu cpu, int one, int other, int unused) {
     int a = one - Memory.BASE;

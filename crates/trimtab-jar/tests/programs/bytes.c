@@ -22,6 +22,13 @@ static int (*volatile compare)(const void *, const void *, size_t) = memcmp;
 static size_t (*volatile length)(const char *) = strlen;
 static int (*volatile compare_strings)(const char *, const char *) = strcmp;
 static char *(*volatile copy_string)(char *, const char *) = strcpy;
+static void *(*volatile find)(const void *, int, size_t) = memchr;
+static size_t (*volatile length_up_to)(const char *, size_t) = strnlen;
+static char *(*volatile find_in_string)(const char *, int) = strchr;
+static char *(*volatile find_or_end)(const char *, int) = strchrnul;
+static size_t (*volatile within)(const char *, const char *) = strspn;
+static size_t (*volatile without)(const char *, const char *) = strcspn;
+static int (*volatile compare_up_to)(const char *, const char *, size_t) = strncmp;
 static sigjmp_buf back;
 
 static uint32_t any(void)
@@ -132,6 +139,58 @@ static void strings(int size)
 	}
 }
 
+/* What finds bytes, and spans of them. */
+static void finds(int size)
+{
+	for (int at = 0; at < 9; at++) {
+		char *string = (char *)one + 50 + at;
+		char set[4] = { 1 + any() % 255, 1 + any() % 255, any() % 2 };
+		int sought = any() % 256, place = 0, in = 0, out = 0;
+
+		for (int i = 0; i < ROOM; i++)
+			one[i] = 1 + any() % 255;
+		if (any() % 3 == 0)
+			string[size ? any() % size : 0] = sought;
+		if (any() % 3 == 0)
+			string[size ? any() % size : 0] = set[any() % 2];
+		while (place < size && string[place] != (char)sought)
+			place++;
+		must("memchr", size, find(string, sought, size) == (place < size ? string + place : NULL));
+		must("memchr", size, find(string, sought | 0x300, size) == (place < size ? string + place : NULL));
+		string[size] = 0;
+		string[size + 1 + any() % 9] = sought;
+		for (place = 0; string[place] && string[place] != (char)sought; place++)
+			;
+		must("strchr", size, find_in_string(string, sought) == (string[place] == (char)sought ? string + place : NULL));
+		must("strchrnul", size, find_or_end(string, sought) == string + place);
+		must("strchr", size, find_in_string(string, 0) == string + length(string));
+		must("memchr", size, find(string, 0, -1) == string + length(string));
+		must("strnlen", size, length_up_to(string, size + any() % 3) == length(string));
+		must("strnlen", size, length_up_to(string, size / 2) == (length(string) < size / 2U ? length(string) : size / 2U));
+		while (string[out] && (string[out] != set[0] && string[out] != set[1] && string[out] != set[2]))
+			out++;
+		must("strcspn", size, without(string, set) == (size_t)out);
+		must("strcspn", size, without(string, "") == length(string));
+		for (int i = 0; i < size; i++)
+			if (any() % 20)
+				string[i] = set[any() % 2];
+		while (string[in] && (string[in] == set[0] || string[in] == set[1] || (set[2] && string[in] == set[2])))
+			in++;
+		must("strspn", size, within(string, set) == (size_t)in);
+		must("strspn", size, within(string, "") == 0);
+		copy_string((char *)other + 60, string);
+		must("strncmp", size, compare_up_to(string, (char *)other + 60, -1) == 0);
+		if (size) {
+			int differs = any() % size;
+
+			other[60 + differs] ^= 1 + any() % 255;
+			must("strncmp", size, compare_up_to(string, (char *)other + 60, differs) == 0);
+			printf("%d ", compare_up_to(string, (char *)other + 60, differs + 1));
+			printf("%d ", compare_up_to((char *)other + 60, string, size));
+		}
+	}
+}
+
 static void caught(int signal)
 {
 	siglongjmp(back, signal);
@@ -149,7 +208,8 @@ static void faults(void)
 	set(nothing, 1, 0);
 	printf("\nnothing of nothing: %d\n", compare(nothing, nothing, 0));
 	printf("of more than there is: %d\n", compare("one", "other", -1));
-	for (int i = 0; i < 12; i++) {
+	printf("nothing in nothing: %d\n", find(nothing, 1, 0) != 0 || length_up_to(nothing, 0) || compare_up_to(nothing, nothing, 0));
+	for (int i = 0; i < 20; i++) {
 		signal = sigsetjmp(back, 1);
 		if (signal) {
 			printf("%d: signal %d\n", i, signal);
@@ -168,6 +228,14 @@ static void faults(void)
 		case 9: printf("%zu\n", length(nothing)); break;
 		case 10: printf("%d\n", compare_strings("", nothing)); break;
 		case 11: copy_string(nothing, "text"); break;
+		case 12: printf("%d\n", find(nothing, 1, 9) != 0); break;
+		case 13: printf("%d\n", find(far, 1, 900) != 0); break;
+		case 14: printf("%d\n", find_in_string(nothing, 1) != 0); break;
+		case 15: printf("%d\n", find_or_end(nothing, 1) != 0); break;
+		case 16: printf("%zu\n", within("text", nothing)); break;
+		case 17: printf("%zu\n", without(nothing, "text")); break;
+		case 18: printf("%zu\n", length_up_to(nothing, 3)); break;
+		case 19: printf("%d\n", compare_up_to(nothing, "text", 3)); break;
 		}
 		printf("%d: nothing happened\n", i);
 	}
@@ -180,6 +248,7 @@ int main(void)
 		fills(size);
 		compares(size);
 		strings(size);
+		finds(size);
 	}
 	faults();
 	return 0;
