@@ -13,6 +13,7 @@
 //! - `method`: a function as one method
 //! - `outline`: innermost loops as methods of their own
 //! - `pieces`: a function as several
+//! - `pointer`: functions as pointers lead to them
 //! - `exit_stores`: what a part of a function stores when it is left
 
 mod block;
@@ -29,12 +30,14 @@ mod outline;
 mod partition;
 mod pieces;
 mod plan;
+mod pointer;
 mod value;
 
-pub(crate) use call::{ADAPTERS, ANY, Shape, adapter};
+pub(crate) use call::Shape;
 pub(crate) use method::whole;
 pub(crate) use outline::LoopMethod;
 pub(crate) use pieces::split;
+pub(crate) use pointer::pointer;
 
 use crate::classfile::{Class, Code, Kind, Label};
 use crate::function::Function;
@@ -138,7 +141,7 @@ impl<'a> Emitter<'a> {
         (0..locals).for_each(|_| place(None, &mut kinds));
         let mut code = Code::new(kinds, count);
         let labels = function.blocks.iter().map(|_| code.label()).collect();
-        let facts = Facts { summaries: context.summaries, results: function.results };
+        let facts = Facts::of(context.summaries, function);
         let mut emitter = Emitter {
             context,
             function,

@@ -59,6 +59,8 @@ pub(crate) struct Function {
     pub(crate) results: Vars,
     /// What it, or what it calls, may set of what functions give back; all forms of it.
     pub(crate) writes: Vars,
+    /// Where it ends with a call through a pointer, that may be given floating-point numbers.
+    pub(crate) tail_passes_floats: bool,
     /// Its arithmetic rounds as the control register says.
     pub(crate) rounds: bool,
     /// It is `vfork`: it returns once more, as `setjmp` does.
@@ -169,6 +171,7 @@ pub(crate) fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: us
         arguments: Vars::NONE,
         results: Vars::NONE,
         writes: Vars::NONE,
+        tail_passes_floats: true,
         rounds: false,
         forks: false,
         computed: Vec::new(),

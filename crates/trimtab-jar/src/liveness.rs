@@ -41,9 +41,17 @@ pub(crate) struct Facts<'a> {
     pub(crate) summaries: &'a Summaries,
     /// What the function's callers read.
     pub(crate) results: Vars,
+    /// The floating-point arguments that it may pass where it leaves for what a pointer says.
+    pub(crate) tail_floats: Vars,
 }
 
-impl Facts<'_> {
+impl<'a> Facts<'a> {
+    /// Those within a function of which all is known.
+    pub(crate) fn of(summaries: &'a Summaries, function: &Function) -> Facts<'a> {
+        let tail_floats = if function.tail_passes_floats { POINTER_FLOATS } else { Vars::NONE };
+        Facts { summaries, results: function.results, tail_floats }
+    }
+
     /// What a call passes. The address to return to is known to the caller.
     pub(crate) fn passes(&self, callee: Callee, floats: Vars) -> Vars {
         match callee {
@@ -69,7 +77,7 @@ impl Facts<'_> {
         let live = match end {
             End::Return => live.or(self.results),
             End::Tail(callee) => {
-                let passed = self.passes(*callee, POINTER_FLOATS);
+                let passed = self.passes(*callee, self.tail_floats);
                 // What the callee does not set is the function's own.
                 live.or(passed).or(self.results.without(self.sets(*callee)))
             }
@@ -137,11 +145,12 @@ pub(crate) fn behind(facts: &Facts<'_>, block: &Block, live_out: Vars) -> Vec<Va
     behind
 }
 
-/// Marks the calls through pointers that may pass floating-point numbers: those where the registers for them may have
+/// Marks the calls through pointers that may pass floating-point numbers, and functions that end with such a call: those where the registers for them may have
 /// been set, or are still what the function was given, if it may be given any, and nothing was called since that loses them.
 fn mark_floats(function: &mut Function, given: Vars, losing: &BTreeSet<u32>) {
     let mut may: Vec<Option<bool>> = vec![None; function.blocks.len()];
     may[function.entry] = Some(given.meets(FLOATS));
+    let mut tail_passes_floats = false;
     let mut open = vec![function.entry];
     for at in function.label_blocks() {
         may[at].get_or_insert(false);
@@ -157,6 +166,7 @@ fn mark_floats(function: &mut Function, given: Vars, losing: &BTreeSet<u32>) {
             state |= ins.defs().meets(FLOATS);
             state &= !matches!(ins.op, Op::Call(Callee::At(to)) if losing.contains(&to));
         }
+        tail_passes_floats |= state && matches!(function.blocks[at].end, End::Tail(_));
         let next = function.blocks[at].next.clone();
         for to in next {
             let met = may[to].unwrap_or(false) | state;
@@ -166,6 +176,7 @@ fn mark_floats(function: &mut Function, given: Vars, losing: &BTreeSet<u32>) {
             }
         }
     }
+    function.tail_passes_floats = tail_passes_floats;
 }
 
 /// Finds what each function is given and gives back. `functions` are by ascending address; those
@@ -229,7 +240,7 @@ pub(crate) fn solve(
             summary.results = summary.results.or(given);
             summaries.insert(function.start, summary);
         }
-        let facts = Facts { summaries: &summaries, results: summary.results };
+        let facts = Facts { results: summary.results, ..Facts::of(&summaries, function) };
         flow(&facts, function);
         let may = ARGUMENTS.without(UNUSUAL).or(given[at]);
         let arguments = function.blocks[function.entry].live_in.and(may);
@@ -296,7 +307,7 @@ fn notes_return_address(summaries: &Summaries, function: &Function) -> bool {
     if !summaries[&function.start].arguments.has(RA) {
         return false;
     }
-    let facts = Facts { summaries, results: function.results };
+    let facts = Facts::of(summaries, function);
     function.blocks.iter().any(|block| {
         let behind = behind(&facts, block, live_out(function, block));
         block.ins.iter().zip(&behind).any(|(ins, live)| {

@@ -8,7 +8,7 @@ use crate::vars::{BITS, FLAG, SAVED, Var, Vars};
 
 /// Moves them, in a function of which it is known what is live.
 pub(crate) fn sink(summaries: &Summaries, function: &mut Function) {
-    let facts = Facts { summaries, results: function.results };
+    let facts = Facts::of(summaries, function);
     let mut ways_in = vec![0_u32; function.blocks.len()];
     ways_in[function.entry] += 1;
     for block in &function.blocks {

@@ -1,8 +1,8 @@
 //! From a program to classes.
 
-use crate::classfile::{Class, Code, Kind, access, op};
+use crate::classfile::{Class, access};
 use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate, prune};
-use crate::emit::{ADAPTERS, ANY, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
+use crate::emit::{Context, HUGE, Home, LoopMethod, Shape, pointer, split, whole};
 use crate::error::JarError;
 use crate::floats::{quiet, sets_rounding};
 use crate::four_words::{left_results, take_results};
@@ -56,9 +56,6 @@ const MOST_LABELS: u32 = 1 << 12;
 
 /// Ways from block to block in all functions, at most; other functions are left out.
 const MOST_EDGES: usize = 1 << 24;
-
-/// Functions that pointers lead to, at most; of others, the code is interpreted then.
-const MOST_TAKEN: usize = 32_767;
 
 /// How a program is translated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -182,15 +179,14 @@ fn translated(
         .map(|function| function.start)
         .collect();
     taken.sort_unstable();
-    // The run time has numbers of 16 bits for them.
-    taken.truncate(MOST_TAKEN);
     let all: BTreeSet<u32> = starts.into_iter().chain(left_out.iter().copied()).collect();
     let others: Vec<u32> =
         all.into_iter().filter(|start| taken.binary_search(start).is_err()).collect();
-    entries.push(calls(&context, &taken));
+    let pointers: Vec<(u32, Vec<u8>)> =
+        taken.iter().filter_map(|start| Some((*start, pointer(&context, *start)?))).collect();
     entries.push(Entry {
         path: "program.image".to_owned(),
-        bytes: memory(image, class + 1, &taken, &others, options.metered),
+        bytes: memory(image, class + 1, &pointers, &others, options.metered),
     });
     if options.counted {
         let bytes = blocks(elf, &functions).into_bytes();
@@ -417,69 +413,16 @@ fn named_by_code(image: &Image<'_>, functions: &[Function]) -> BTreeSet<u32> {
         .collect()
 }
 
-/// The class that finds functions by their address.
-fn calls(context: &Context<'_>, taken: &[u32]) -> Entry {
-    let mut class = Class::new("program/Calls", "java/lang/Object");
-    let groups = taken.chunks(ADAPTERS);
-    let count = groups.len();
-    for (index, starts) in groups.enumerate() {
-        adapter(&mut class, context, index, starts);
-    }
-    // A call goes on at any code, a jump only where a function begins.
-    for (name, find) in [("to", "function"), ("jump", "jumped")] {
-        let code = dispatch(&mut class, count, find);
-        class.method(access::PUBLIC | access::STATIC, name, ANY, &code);
-    }
-    Entry { path: "program/Calls.class".to_owned(), bytes: class.finish() }
-}
-
-/// Code that finds the function at an address by this method of the run time's, and calls its adapter.
-fn dispatch(class: &mut Class, groups: usize, find: &str) -> Code {
-    let mut kinds = vec![Kind::Int; 7];
-    kinds[0] = Kind::Cpu;
-    kinds.push(Kind::Int);
-    let mut code = Code::new(kinds, 7);
-    code.load(Kind::Int, 1);
-    code.load(Kind::Cpu, 0);
-    let find = class.pool.method("trimtab/Memory", find, "(ILtrimtab/Cpu;)I");
-    code.call(find, 2, Some(Kind::Int));
-    code.store(Kind::Int, 7);
-    let cases: Vec<_> = (0..groups as i32).map(|index| (index, code.label())).collect();
-    let elsewhere = code.label();
-    code.load(Kind::Int, 7);
-    code.int(&mut class.pool, ADAPTERS as i32);
-    code.op(op::IDIV, -1);
-    code.switch(&cases, elsewhere);
-    let mut call = |code: &mut Code, owner: &str, name: &str| {
-        code.load(Kind::Cpu, 0);
-        code.load(Kind::Int, 7);
-        for slot in 2..7 {
-            code.load(Kind::Int, slot);
-        }
-        let method = class.pool.method(owner, name, ANY);
-        code.call(method, 7, Some(Kind::Long));
-        code.give_back(Some(Kind::Long));
-    };
-    for (index, label) in &cases {
-        code.bind(*label);
-        call(&mut code, "program/Calls", &format!("to{index}"));
-    }
-    code.bind(elsewhere);
-    // No function of the program's: one of Java's, or what is interpreted.
-    call(&mut code, "trimtab/Java", "call");
-    code
-}
-
 /// The memory that the program begins with, as the run time reads it: big-endian words.
 ///
 /// The number of classes with the program's code; entry, address and number of the program headers, address of `main` or 0, whether instructions are counted; the number of functions whose addresses are
-/// known, and those, ascending; the number of runs of code, and start and end of each; the number of other functions, and those,
+/// known, and of each, ascending, its address, the length of the class of its pointer, and that class; the number of runs of code, and start and end of each; the number of other functions, and those,
 /// ascending; what is called for an exception that nothing caught; the number of functions that look at exceptions,
 /// and of each, ascending, start, end, table and personality routine; then segments: address, bytes, size in memory, and the bytes.
 fn memory(
     image: &Image<'_>,
     classes: usize,
-    taken: &[u32],
+    pointers: &[(u32, Vec<u8>)],
     others: &[u32],
     metered: bool,
 ) -> Vec<u8> {
@@ -491,9 +434,11 @@ fn memory(
     word(u32::from(image.headers.1), &mut bytes);
     word(image.symbols.get("main").copied().unwrap_or_default(), &mut bytes);
     word(u32::from(metered), &mut bytes);
-    word(taken.len() as u32, &mut bytes);
-    for start in taken {
+    word(pointers.len() as u32, &mut bytes);
+    for (start, class) in pointers {
         word(*start, &mut bytes);
+        word(class.len() as u32, &mut bytes);
+        bytes.extend(class);
     }
     let runs: Vec<(u32, u32)> = image.runs_of_code().collect();
     word(runs.len() as u32, &mut bytes);

@@ -17,7 +17,7 @@ use rewrite::{Group, cost, groups, rewritten};
 
 /// Makes numbers of pairs of halves, in functions of which it is known what is live.
 pub(crate) fn widen(summaries: &Summaries, function: &mut Function) {
-    let facts = Facts { summaries, results: function.results };
+    let facts = Facts::of(summaries, function);
     for at in 0..function.blocks.len() {
         let block = &function.blocks[at];
         if !may_have_halves(block) {
@@ -99,7 +99,7 @@ mod tests {
             live_in: Vars::NONE,
         };
         let summaries = Summaries::default();
-        let facts = Facts { summaries: &summaries, results: Vars::NONE };
+        let facts = Facts { summaries: &summaries, results: Vars::NONE, tail_floats: Vars::NONE };
         let out = Vars::of(out);
         let ins = widened(&facts, &block, out).unwrap_or(block.ins.clone());
         let block = Block { ins, ..block };

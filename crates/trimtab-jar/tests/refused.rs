@@ -44,7 +44,7 @@ fn a_small_program_is_translated() {
     let translation = translate(&program().build()).unwrap();
     assert_eq!(translation.report.functions, 2);
     let paths: Vec<&str> = translation.entries.iter().map(|entry| entry.path.as_str()).collect();
-    assert_eq!(paths, ["program.image", "program/Calls.class", "program/Code0.class"]);
+    assert_eq!(paths, ["program.image", "program/Code0.class"]);
 }
 
 #[test]

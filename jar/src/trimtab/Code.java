@@ -71,7 +71,7 @@ final class Code {
 
   /** Pointers to functions within others lead to code that GCC puts onto the stack; {@link Memory} knows what it does. */
   private static boolean isOnStack(int address) {
-    return Memory.INTERPRETS && address >= Memory.END - Limits.STACK && address < Memory.END;
+    return Functions.INTERPRETS && address >= Memory.END - Limits.STACK && address < Memory.END;
   }
 
   private static boolean isMadeExecutable(int address) {

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.ReentrantLock;
-import program.Calls;
 import trimtab.embed.Callback;
 import trimtab.embed.Handles;
 import trimtab.embed.Machine;
@@ -178,7 +177,7 @@ public final class Host implements Machine {
     Cpu cpu = enter();
     int top = cpu.top;
     try {
-      return Calls.to(cpu, function, a0, a1, a2, a3, Java.below(top));
+      return Functions.call(cpu, function, a0, a1, a2, a3, Java.below(top));
     } catch (Throwable thrown) {
       throw failed(cpu, thrown);
     } finally {
@@ -219,7 +218,7 @@ public final class Host implements Machine {
     }
     cpu.v104 = f12;
     cpu.v105 = f14;
-    return Calls.to(cpu, function, word(words, 0), word(words, 1), word(words, 2), word(words, 3), stack);
+    return Functions.call(cpu, function, word(words, 0), word(words, 1), word(words, 2), word(words, 3), stack);
   }
 
   private static int word(int[] words, int at) {

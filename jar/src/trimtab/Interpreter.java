@@ -9,7 +9,6 @@ import static trimtab.Memory.S;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.LongAdder;
-import program.Calls;
 
 /**
  * Executes instructions one by one where there is no Java code for them: what the program generates while it runs, and
@@ -78,6 +77,15 @@ final class Interpreter {
       this.from = from;
     }
   }
+
+  /** The function at the address in {@code t9}, which has no Java code. */
+  static final Function FUNCTION =
+      new Function() {
+        @Override
+        public long call(Cpu cpu, int a0, int a1, int a2, int a3, int stack) {
+          return Interpreter.call(cpu, cpu.v25, a0, a1, a2, a3, stack);
+        }
+      };
 
   private Interpreter(Cpu cpu, int address, int stack, int home) {
     this.cpu = cpu;
@@ -176,7 +184,7 @@ final class Interpreter {
     try {
       run();
     } catch (IndexOutOfBoundsException | Fault thrown) {
-      throw Memory.INTERPRETS ? Signals.caught(thrown, cpu, r[SP]) : thrown;
+      throw Functions.INTERPRETS ? Signals.caught(thrown, cpu, r[SP]) : thrown;
     }
   }
 
@@ -333,14 +341,14 @@ final class Interpreter {
       if (isAbove(r[SP])) {
         throw new Leap(this);
       }
-      if (pc >= 0 && pc < BASE || !Memory.leadsToJava(pc, cpu)) {
+      if (pc >= 0 && pc < BASE || !Functions.leadsToJava(pc, cpu)) {
         check(pc);
         return;
       }
       cpu.v15 = r[CHAIN];
       cpu.v104 = real(12);
       cpu.v105 = real(14);
-      long result = Calls.to(cpu, pc, r[4], r[5], r[6], r[7], r[SP]);
+      long result = Functions.call(cpu, pc, r[4], r[5], r[6], r[7], r[SP]);
       r[2] = (int) result;
       r[3] = (int) (result >>> 32);
       setReal(0, cpu.v98);

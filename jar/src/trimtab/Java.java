@@ -6,7 +6,6 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import program.Calls;
 import trimtab.embed.Arguments;
 import trimtab.embed.Callback;
 import trimtab.embed.Handles;
@@ -19,12 +18,6 @@ public final class Java {
 
   /** From here on addresses are given as they are asked for; below, the translator chose them. */
   private static final int GIVEN = FIRST + (1 << 25);
-
-  /** Added to the number of such a function, so that it is no number of the program's own. */
-  private static final int NUMBER = Integer.MIN_VALUE;
-
-  /** The number of what is no function of Java's: the interpreter, for the address that is in {@code t9}. */
-  static final int INTERPRETED = NUMBER + (1 << 28);
 
   private static final int MAIN = 0;
   private static final int RELEASE = 1;
@@ -53,14 +46,28 @@ public final class Java {
     return address >>> 26 == FIRST >>> 26 && (address & 3) == 0;
   }
 
-  /** The number of such a function's address. */
-  static int number(int address) {
-    return NUMBER + ((address - FIRST) >> 2);
+  /** Such a function, by its address. */
+  static Function function(int address) {
+    return new At((address - FIRST) >> 2);
   }
 
-  /** The number of what runs in the place of {@code main}. */
-  static int main() {
-    return NUMBER + MAIN;
+  /** What runs in the place of {@code main}. */
+  static Function main() {
+    return new At(MAIN);
+  }
+
+  /** Such a function. */
+  private static final class At extends Function {
+    private final int number;
+
+    At(int number) {
+      this.number = number;
+    }
+
+    @Override
+    public long call(Cpu cpu, int a0, int a1, int a2, int a3, int stack) {
+      return Java.call(cpu, number, a0, a1, a2, a3, stack);
+    }
   }
 
   /** Gives a function an address, or has it at this one. */
@@ -93,15 +100,12 @@ public final class Java {
     }
   }
 
-  /** Called by the program's class for calls, where a pointer leads to no function of its own. */
-  public static long call(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) {
-    if (number == INTERPRETED) {
-      return Interpreter.call(cpu, cpu.v25, a0, a1, a2, a3, stack);
-    }
+  /** Calls such a function by its number. */
+  private static long call(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) {
     int top = cpu.top;
     cpu.top = stack;
     try {
-      switch (number - NUMBER) {
+      switch (number) {
         case MAIN:
           return Host.atMain(cpu);
         case RELEASE:
@@ -117,7 +121,7 @@ public final class Java {
         case MESSAGE:
           return message(a0, a1, a2);
         default:
-          return given(cpu, FIRST + (number - NUMBER << 2), a0, a1, a2, a3, stack);
+          return given(cpu, FIRST + (number << 2), a0, a1, a2, a3, stack);
       }
     } finally {
       cpu.top = top;
@@ -140,7 +144,7 @@ public final class Java {
   /** {@code java_try}: calls a function of the program's; the number of what was thrown, 0 for nothing. */
   private static long attempt(Cpu cpu, int function, int argument) {
     try {
-      Calls.to(cpu, function, argument, 0, 0, 0, below(cpu.top));
+      Functions.call(cpu, function, argument, 0, 0, 0, below(cpu.top));
       return 0;
     } catch (Exit | Jump thrown) {
       throw thrown;

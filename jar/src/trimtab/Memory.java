@@ -44,21 +44,6 @@ public final class Memory {
   public static final VarHandle D =
       MethodHandles.byteArrayViewVarHandle(double[].class, ByteOrder.LITTLE_ENDIAN);
 
-  /** Addresses of functions that pointers may hold, ascending. */
-  private static int[] functions;
-
-  /** Number of each of them, by distance from the first in words; {@link #NONE} where none begins. */
-  private static short[] numbers;
-
-  /** In the place of a number: a function of Java's is there. */
-  private static final short REPLACED = -2;
-
-  /** In the place of a number: there is no Java code. */
-  private static final int NONE = -1;
-
-  /** Whether instructions are executed one by one, though they were translated. */
-  static final boolean INTERPRETS = Limits.interprets;
-
   static int entry;
   static int headers;
   static int headerCount;
@@ -81,18 +66,9 @@ public final class Memory {
     headerCount = in.readInt();
     main = in.readInt();
     isMetered = in.readInt() != 0;
-    functions = new int[in.readInt()];
-    for (int i = 0; i < functions.length; i++) {
-      functions[i] = in.readInt();
-    }
+    Functions.load(in);
     Code.load(in);
     Unwind.load(in);
-    int words = (functions[functions.length - 1] - functions[0]) / 4 + 1;
-    numbers = new short[words];
-    Arrays.fill(numbers, (short) NONE);
-    for (int i = 0; i < functions.length; i++) {
-      numbers[(functions[i] - functions[0]) / 4] = (short) i;
-    }
     int segments = in.readInt();
     for (int i = 0; i < segments; i++) {
       int address = in.readInt();
@@ -108,80 +84,9 @@ public final class Memory {
     }
   }
 
-  /** Has a function of Java's run in the place of {@code main}. */
-  static void replaceMain() {
-    numbers[(main - functions[0]) / 4] = REPLACED;
-  }
-
-  /** The number of the function that a call to an address leads to. */
-  public static int function(int address, Cpu cpu) {
-    int number = known(address);
-    return number >= 0 && !INTERPRETS ? number : unusual(address, cpu, true);
-  }
-
-  /** The same for a jump out of a function. */
-  public static int jumped(int address, Cpu cpu) {
-    int number = known(address);
-    return number >= 0 && !INTERPRETS ? number : unusual(address, cpu, false);
-  }
-
   /** A jump within a function leads to where the translator found no code. */
   public static void nowhere(int address) {
     throw Fault.noCode(address);
-  }
-
-  private static int unusual(int address, Cpu cpu, boolean isCall) {
-    int number = find(address, cpu);
-    if (number != NONE) {
-      return number;
-    }
-    if (!(isCall || INTERPRETS ? Code.isThere(address) : Code.isEntry(address))) {
-      throw Fault.noCode(address);
-    }
-    cpu.v25 = address;
-    return Java.INTERPRETED;
-  }
-
-  /** Whether a call to an address leads to Java code. */
-  static boolean leadsToJava(int address, Cpu cpu) {
-    return find(address, cpu) != NONE;
-  }
-
-  private static int find(int address, Cpu cpu) {
-    int number = known(address);
-    if (number >= 0 && !INTERPRETS) {
-      return number;
-    }
-    if (number == REPLACED) {
-      return Java.main();
-    }
-    if (!INTERPRETS && isTrampoline(address)) {
-      number = known(readInt(address + 20));
-      if (number >= 0) {
-        cpu.v15 = readInt(address + 16);
-        return number;
-      }
-    }
-    return Java.isFunction(address) ? Java.number(address) : NONE;
-  }
-
-  /** The number of the function that begins there, or less than 0. */
-  private static int known(int address) {
-    int word = Integer.rotateRight(address - functions[0], 2);
-    return word >= 0 && word < numbers.length ? numbers[word] : NONE;
-  }
-
-  /**
-   * Whether GCC's code is there for a pointer to a function within another one: it goes on at an address, with another
-   * one, of the frame that this function uses, in {@code t7}; both follow the code.
-   */
-  private static boolean isTrampoline(int address) {
-    return address >= BASE
-        && address <= END - 24
-        && readInt(address) == 0x8f210014
-        && readInt(address + 4) == 0x8f2f0010
-        && readInt(address + 8) == 0x00200008
-        && readInt(address + 12) == 0x0020c821;
   }
 
   static byte readByte(int address) {

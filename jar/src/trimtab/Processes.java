@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Supplier;
-import program.Calls;
 import trimtab.embed.Machine;
 import trimtab.embed.Program;
 import trimtab.embed.Settings;
@@ -211,7 +210,7 @@ final class Processes {
     Threads.become(cpu);
     int status;
     try {
-      Calls.to(cpu, function, argument, 0, 0, 0, stack);
+      Functions.call(cpu, function, argument, 0, 0, 0, stack);
       status = 0;
     } catch (Exit exit) {
       status = exit.next == null ? exit.status : run(child, exit.next);

@@ -41,7 +41,7 @@ public final class Program {
           "this program does not count instructions: translate it with --metered, or set no limit of them");
     }
     if (isLibrary) {
-      Memory.replaceMain();
+      Functions.replaceMain();
     }
     settings.functions().forEach(Java::add);
     Linux.start(new Files(settings));

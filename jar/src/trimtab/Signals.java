@@ -3,7 +3,6 @@ package trimtab;
 
 import java.io.IOException;
 import java.util.Map;
-import program.Calls;
 
 /** Signals within the program: what it sends itself, and what its instructions cause. */
 final class Signals {
@@ -275,10 +274,10 @@ final class Signals {
     double first = cpu.v98;
     double second = cpu.v99;
     boolean tells = (flag & SIGINFO) != 0;
-    if (Memory.INTERPRETS && !Memory.leadsToJava(handler, cpu)) {
+    if (Functions.INTERPRETS && !Functions.leadsToJava(handler, cpu)) {
       Interpreter.handle(cpu, handler, signal, tells ? info : 0, tells ? context : 0, info - Interpreter.INFO);
     } else {
-      Calls.to(cpu, handler, signal, tells ? info : 0, tells ? context : 0, 0, info - 64);
+      Functions.call(cpu, handler, signal, tells ? info : 0, tells ? context : 0, 0, info - 64);
     }
     cpu.v98 = first;
     cpu.v99 = second;

@@ -6,7 +6,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import program.Calls;
 
 /** The program's threads, each of which is one of Java's, and the program's end. */
 final class Threads {
@@ -48,7 +47,7 @@ final class Threads {
     program = name;
     Cpu cpu = new Cpu();
     add(cpu);
-    start(cpu, () -> Calls.to(cpu, Memory.entry, 0, 0, 0, 0, stack), stack, name, Limits.JAVA_STACK);
+    start(cpu, () -> Functions.call(cpu, Memory.entry, 0, 0, 0, 0, stack), stack, name, Limits.JAVA_STACK);
   }
 
   /**
@@ -75,7 +74,7 @@ final class Threads {
     }
     try {
       String name = program + " thread " + (number - PROCESS);
-      start(cpu, () -> Calls.to(cpu, function, argument, 0, 0, 0, stack), stack, name, Limits.JAVA_THREAD_STACK);
+      start(cpu, () -> Functions.call(cpu, function, argument, 0, 0, 0, stack), stack, name, Limits.JAVA_THREAD_STACK);
     } catch (OutOfMemoryError e) {
       remove(cpu);
       return -Errors.EAGAIN;

@@ -3,7 +3,6 @@ package trimtab;
 
 import java.io.DataInputStream;
 import java.io.IOException;
-import program.Calls;
 
 /**
  * Takes exceptions of C++ through the functions that they leave, in the place of the C library's unwinder. A function that
@@ -138,14 +137,14 @@ public final class Unwind {
     Memory.writeInt(stack + ARGUMENTS, unwinding.object);
     Memory.writeInt(stack + ARGUMENTS + 4, context);
     Memory.writeInt(stack + ARGUMENTS + 8, unwinding.argument);
-    return (int) Calls.to(cpu, routine, 1, phase, (int) language, (int) (language >> 32), stack);
+    return (int) Functions.call(cpu, routine, 1, phase, (int) language, (int) (language >> 32), stack);
   }
 
   /** Nothing has caught an exception: has C++ say so and end the program. Returns where there is no C++. */
   static void end(Cpu cpu, Unwinding unwinding, int stack) {
     if (beginCatch != 0 && terminate != 0) {
-      Calls.to(cpu, beginCatch, unwinding.object, 0, 0, 0, stack - 64);
-      Calls.to(cpu, terminate, 0, 0, 0, 0, stack - 64);
+      Functions.call(cpu, beginCatch, unwinding.object, 0, 0, 0, stack - 64);
+      Functions.call(cpu, terminate, 0, 0, 0, 0, stack - 64);
     }
   }
 

@@ -18,6 +18,7 @@ pub(crate) mod op {
     pub(crate) const BASTORE: u8 = 0x54;
     pub(crate) const POP: u8 = 0x57;
     pub(crate) const POP2: u8 = 0x58;
+    pub(crate) const DUP: u8 = 0x59;
     pub(crate) const DUP2: u8 = 0x5c;
     pub(crate) const IADD: u8 = 0x60;
     pub(crate) const LADD: u8 = 0x61;
@@ -74,7 +75,9 @@ pub(crate) mod op {
     pub(crate) const GETFIELD: u8 = 0xb4;
     pub(crate) const PUTFIELD: u8 = 0xb5;
     pub(crate) const INVOKEVIRTUAL: u8 = 0xb6;
+    pub(crate) const INVOKESPECIAL: u8 = 0xb7;
     pub(crate) const INVOKESTATIC: u8 = 0xb8;
+    pub(crate) const NEW: u8 = 0xbb;
     pub(crate) const ATHROW: u8 = 0xbf;
 }
 

@@ -2,15 +2,16 @@
 //!
 //! A method takes the processor's state and what the function reads of its registers, and returns
 //! what its callers read: `v0`, both `v0` and `v1` as one `long`, or `f0`. What else it gives back
-//! it leaves in the state. Calls through pointers go through adapters that all look alike.
+//! it leaves in the state. Calls through pointers are those of a method that [`super::pointer`] makes.
 
 use super::plan::Plan;
-use super::{Context, Emitter, Home};
-use crate::classfile::{Class, Code, Kind, access, op};
-use crate::function::Block;
+use super::pointer::{ANY, FIND, FUNCTION};
+use super::{Emitter, Home};
+use crate::classfile::{Kind, op};
+use crate::function::{Block, Function};
 use crate::ir::Callee;
-use crate::liveness::{Summary, call_floats, returns_twice};
-use crate::vars::{BITS, CHAIN, DOUBLE, FLAG, RA, SINGLE, SP, T9, V0, V1, Var, Vars, forms, kind};
+use crate::liveness::{Summaries, Summary, call_floats, returns_twice};
+use crate::vars::{BITS, COMMON_ARGUMENTS, DOUBLE, RA, SINGLE, SP, V0, V1, Var, Vars, forms, kind};
 
 /// What a method takes and returns.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,14 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// That of any function, as pointers lead to it; it is given more.
+    const ANY: Shape = Shape {
+        arguments: COMMON_ARGUMENTS,
+        returns: Some((V0, Kind::Long)),
+        words: Vars::of(&[V0, V1]),
+        rest: Vars::of(&[DOUBLE, DOUBLE + 1]),
+    };
+
     pub(crate) fn of(summary: &Summary) -> Shape {
         let results = summary.results;
         let returns = match (results.has(V0), results.has(V1)) {
@@ -114,22 +123,29 @@ impl Emitter<'_> {
             self.variable(block, plan, at, var);
             self.put_field(var);
         }
-        self.code.load(Kind::Cpu, 0);
         match callee {
             Callee::At(to) => self.int(to.cast_signed()),
             Callee::Through(to) => self.operand(block, plan, at, to),
         }
+        self.line_of(block, at);
+        self.code.load(Kind::Cpu, 0);
+        // A call goes on at any code, a jump only where a function begins.
+        let name = if at < block.ins.len() { "called" } else { "jumped" };
+        self.run_time("trimtab/Functions", name, FIND, 2, Some(Kind::Cpu));
+        self.code.load(Kind::Cpu, 0);
         for var in [4, 5, 6, 7, SP] {
             self.variable(block, plan, at, var);
         }
-        let name = match block.ins.get(at) {
-            Some(ins) => {
-                self.line(ins.pc);
-                "to"
-            }
-            None => "jump",
-        };
-        self.run_time("program/Calls", name, ANY, 7, Some(Kind::Long));
+        self.line_of(block, at);
+        let call = self.class.pool.method(FUNCTION, "call", ANY);
+        self.code.op_u16(op::INVOKEVIRTUAL, call, 2 - 7);
+    }
+
+    /// Has what follows be on the line of an instruction, if it is not the block's end.
+    fn line_of(&mut self, block: &Block, at: usize) {
+        if let Some(ins) = block.ins.get(at) {
+            self.line(ins.pc);
+        }
     }
 
     /// Takes the results of a known function.
@@ -235,121 +251,58 @@ impl Emitter<'_> {
     /// A call whose results are the function's own.
     pub(super) fn tail(&mut self, block: &Block, plan: &Plan, callee: Callee) {
         let at = block.ins.len();
-        let results = self.function.results;
-        match self.home(callee) {
+        let home = self.home(callee);
+        match &home {
             Some(home) => {
                 self.arguments(block, plan, at, home.shape.arguments, None);
-                self.invoke(&home);
-                self.take(home.shape, results);
+                self.invoke(home);
             }
             None => {
-                let floats = Vars::of(&[DOUBLE + 6, DOUBLE + 7]);
-                let floats = floats.iter().filter(|v| self.has_slot(*v)).collect();
+                let floats = self.facts.tail_floats.iter().filter(|v| self.has_slot(*v)).collect();
                 self.through(block, plan, at, callee, floats);
-                self.take_any(results);
             }
+        }
+        let passed_on = passed_on(self.context.summaries, self.function, callee);
+        if let Some(passed_on) = passed_on.filter(|_| self.handover.is_none()) {
+            return self.pass_on(passed_on);
+        }
+        match home {
+            Some(home) => self.take(home.shape, self.function.results),
+            None => self.take_any(self.function.results),
         }
         let nothing = Plan::empty();
         self.give_back(block, &nothing);
     }
+
+    /// Returns what is on the stack.
+    fn pass_on(&mut self, (theirs, own): (Option<Kind>, Option<Kind>)) {
+        match (theirs, own) {
+            (Some(Kind::Long), Some(Kind::Int)) => self.code.op(op::L2I, -1),
+            (Some(kind), None) => self.drop_top(kind),
+            _ => {}
+        }
+        self.code.give_back(own);
+    }
 }
 
-/// A method that calls a function with what any function may be given, and returns what any may give
-/// back: `v0` and `v1`; floating-point numbers are in the state.
-pub(crate) fn adapter(class: &mut Class, context: &Context<'_>, index: usize, starts: &[u32]) {
-    // The state, the number of the function, four arguments, the stack's pointer.
-    let mut kinds = vec![Kind::Int; 7];
-    kinds[0] = Kind::Cpu;
-    let mut code = Code::new(kinds, 7);
-    let cases: Vec<_> = (0..starts.len()).map(|_| code.label()).collect();
-    let elsewhere = code.label();
-    let first = (index * ADAPTERS) as i32;
-    let numbered: Vec<_> = (first..).zip(&cases).map(|(number, label)| (number, *label)).collect();
-    code.load(Kind::Int, 1);
-    code.switch(&numbered, elsewhere);
-    for (start, label) in starts.iter().zip(&cases) {
-        code.bind(*label);
-        if let Some(home) = context.homes.get(start) {
-            one(class, &mut code, home, *start);
-        }
-    }
-    code.bind(elsewhere);
-    code.op(9, 2);
-    code.give_back(Some(Kind::Long));
-    class.method(access::PUBLIC | access::STATIC, &format!("to{index}"), ANY, &code);
-}
-
-/// What methods take and give back that may lead to any function: the state, its address or number, four arguments, the
-/// stack's pointer; `v0` and `v1`.
-pub(crate) const ANY: &str = "(Ltrimtab/Cpu;IIIIII)J";
-
-/// Functions that one method has adapters for.
-pub(crate) const ADAPTERS: usize = 96;
-
-fn one(class: &mut Class, code: &mut Code, home: &Home, start: u32) {
-    code.load(Kind::Cpu, 0);
-    for var in home.shape.arguments.iter() {
-        match var {
-            4..=7 => code.load(Kind::Int, u16::from(var) - 2),
-            SP => code.load(Kind::Int, 6),
-            T9 => code.int(&mut class.pool, start.cast_signed()),
-            CHAIN => {
-                code.load(Kind::Cpu, 0);
-                field(class, code, op::GETFIELD, CHAIN);
-            }
-            BITS..FLAG => argument_form(class, code, var),
-            _ => code.int(&mut class.pool, 0),
-        }
-    }
-    let shape = home.shape;
-    let method = class.pool.method(&home.class, &home.name, &shape.descriptor());
-    let kind = shape.returns.map(|(_, kind)| kind);
-    code.call(method, shape.parameter_words(), kind);
-    match kind {
-        Some(Kind::Long) => {}
-        Some(Kind::Int) => code.op(op::I2L, 1),
-        Some(Kind::Double) => {
-            // Below it has to come the state.
-            code.load(Kind::Cpu, 0);
-            code.op(0x5b, 1);
-            code.op(op::POP, -1);
-            field(class, code, op::PUTFIELD, DOUBLE);
-            code.op(9, 2);
-        }
-        Some(Kind::Float) => {
-            code.op(op::POP, -1);
-            code.op(9, 2);
-        }
-        _ => code.op(9, 2),
-    }
-    code.give_back(Some(Kind::Long));
-}
-
-/// A form of one of the first two floating-point arguments, from the pair in the state.
-fn argument_form(class: &mut Class, code: &mut Code, var: Var) {
-    let pair = match var {
-        DOUBLE.. => var,
-        SINGLE.. => DOUBLE + (var - SINGLE) / 2,
-        _ => DOUBLE + (var - BITS) / 2,
+/// How a function at its end can return what the function returns that it calls there: the types of both. None where it has
+/// other results beside.
+pub(super) fn passed_on(
+    summaries: &Summaries,
+    function: &Function,
+    callee: Callee,
+) -> Option<(Option<Kind>, Option<Kind>)> {
+    let own = Shape::of(summaries.get(&function.start)?);
+    let theirs = match callee {
+        Callee::At(to) if summaries.contains_key(&to) => Shape::of(&summaries[&to]),
+        _ => Shape::ANY,
     };
-    code.load(Kind::Cpu, 0);
-    field(class, code, op::GETFIELD, pair);
-    if var >= DOUBLE {
-        return;
-    }
-    let odd = (var & 1) == 1;
-    let name = if odd { "high" } else { "low" };
-    let method = class.pool.method("trimtab/Float", name, "(D)I");
-    code.call(method, 2, Some(Kind::Int));
-    if var >= SINGLE {
-        let method = class.pool.method("java/lang/Float", "intBitsToFloat", "(I)F");
-        code.call(method, 1, Some(Kind::Float));
-    }
-}
-
-fn field(class: &mut Class, code: &mut Code, opcode: u8, var: Var) {
-    let kind = kind(var);
-    let field = class.pool.field("trimtab/Cpu", &format!("v{var}"), kind.descriptor());
-    let slots = i32::from(kind.slots());
-    code.op_u16(opcode, field, if opcode == op::GETFIELD { slots - 1 } else { -slots - 1 });
+    let kinds = (theirs.returns.map(|(_, kind)| kind), own.returns.map(|(_, kind)| kind));
+    let fits = match (theirs.returns, own.returns) {
+        (_, None) => true,
+        (Some((V0, Kind::Long)), Some((V0, Kind::Int))) => theirs.words.has(V0),
+        (theirs, own) => theirs == own,
+    };
+    let all = own.words.without(theirs.words).is_empty();
+    (fits && all && own.rest.without(theirs.rest).is_empty()).then_some(kinds)
 }

@@ -20,7 +20,7 @@ pub(super) fn explain(
     entries: &Entries,
     counts: Option<&[u64]>,
 ) -> Vec<Part> {
-    let facts = Facts { summaries: context.summaries, results: function.results };
+    let facts = Facts::of(context.summaries, function);
     let names = |vars: Vars| vars.iter().map(register_name).collect();
     let part_of = part_of(function, homes);
     let one = |(number, part): (usize, &Vec<usize>)| {

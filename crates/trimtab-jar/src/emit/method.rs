@@ -1,5 +1,6 @@
 //! A function as one method.
 
+use super::call::passed_on;
 use super::outline::{LoopMethod, loop_methods};
 use super::{Context, Emitter};
 use crate::classfile::{Class, Code, Kind, Label, op};
@@ -22,13 +23,13 @@ pub(crate) fn whole(
 ) -> WholeFunction {
     // Long: the way in, the blocks and the way out share labels and variables.
     let mut all: Vec<usize> = (0..function.blocks.len()).collect();
-    let facts = Facts { summaries: context.summaries, results: function.results };
+    let facts = Facts::of(context.summaries, function);
     let twice = has_second_return(context, function, &all);
     // What comes back to such a call finds its variables in one method only.
     let loops = if twice { Vec::new() } else { loop_methods(context, function, class) };
     let within = |at: &usize| loops.iter().find(|found| found.blocks.binary_search(at).is_ok());
     all.retain(|at| within(at).is_none());
-    let mut vars = variables(&facts, function, &all);
+    let mut vars = variables(&facts, function, &all, true);
     for found in &loops {
         vars = vars.or(found.passed());
         all.push(found.head);
@@ -82,8 +83,13 @@ pub(super) fn has_second_return(
     })
 }
 
-/// The variables that the code of these blocks reads or sets.
-pub(super) fn variables(facts: &Facts<'_>, function: &Function, blocks: &[usize]) -> Vars {
+/// The variables that the code of these blocks reads or sets, as methods of parts or in one that `is_whole`.
+pub(super) fn variables(
+    facts: &Facts<'_>,
+    function: &Function,
+    blocks: &[usize],
+    is_whole: bool,
+) -> Vars {
     let mut vars = Vars::NONE;
     for index in blocks {
         let block = &function.blocks[*index];
@@ -114,6 +120,8 @@ pub(super) fn variables(facts: &Facts<'_>, function: &Function, blocks: &[usize]
             }
         }
         match block.end {
+            End::Tail(callee)
+                if is_whole && passed_on(facts.summaries, function, callee).is_some() => {}
             End::Tail(_) | End::Table { is_goto: false, .. } => {
                 vars = vars.or(facts.results).or(pairs(facts.results))
             }

@@ -109,14 +109,14 @@ fn loop_method(
 ) -> LoopMethod {
     let mut blocks = found.blocks.clone();
     blocks.sort_unstable();
-    let facts = Facts { summaries: context.summaries, results: function.results };
+    let facts = Facts::of(context.summaries, function);
     let all = blocks.iter().flat_map(|index| &function.blocks[*index].ins);
     let set = all.clone().fold(Vars::NONE, |all, ins| all.or(ins.defs()));
     let results = function.blocks[exit].live_in.and(set);
     let ends = blocks.iter().fold(Vars::NONE, |all, at| all.or(function.blocks[*at].end.uses()));
     let used = all.fold(ends, |all, ins| all.or(ins.uses()));
     let touched = whole_pairs(used.or(set).or(results));
-    let vars = variables(&facts, function, &blocks).or(results).and(touched);
+    let vars = variables(&facts, function, &blocks, false).or(results).and(touched);
     let arguments = function.blocks[found.head].live_in.and(vars);
     let returns = results.iter().next().map(|var| (var, kind(var)));
     let rest = results.without(returns.map_or(Vars::NONE, |(var, _)| Vars::of(&[var])));

@@ -113,8 +113,8 @@ pub(super) fn piece_name(home: &Home, number: usize) -> String {
 /// The bytes that each block takes.
 fn block_sizes(context: &Context<'_>, function: &Function, class: &mut Class) -> Vec<usize> {
     let all: Vec<usize> = (0..function.blocks.len()).collect();
-    let facts = Facts { summaries: context.summaries, results: function.results };
-    let vars = variables(&facts, function, &all);
+    let facts = Facts::of(context.summaries, function);
+    let vars = variables(&facts, function, &all, false);
     let (mut emitter, _) = Emitter::new(context, function, class, Vars::NONE, 3, vars, 1);
     all.iter()
         .map(|index| {
@@ -183,7 +183,7 @@ pub(super) fn needed(
     number: usize,
     entries: &Entries,
 ) -> Vars {
-    let facts = Facts { summaries: context.summaries, results: function.results };
+    let facts = Facts::of(context.summaries, function);
     let mut live = Vars::NONE;
     for index in part {
         let block = &function.blocks[*index];
@@ -238,10 +238,10 @@ fn piece(
 ) -> Code {
     // Long: the way into a part, its blocks and the way out share its labels.
     let part = &parts[number];
-    let facts = Facts { summaries: context.summaries, results: function.results };
+    let facts = Facts::of(context.summaries, function);
     let known = exits(function, part);
     let twice = has_second_return(context, function, part);
-    let mut vars = variables(&facts, function, part);
+    let mut vars = variables(&facts, function, part, false);
     if twice {
         vars = vars.or(Vars::of(&[SP, V0]));
     }

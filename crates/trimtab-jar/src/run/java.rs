@@ -12,12 +12,8 @@ macro_rules! source {
     };
 }
 
-/// Stands for the class that the translator makes; only what is compiled needs it.
-const STUB: (&str, &str) =
-    ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
-
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 72] = [
+const SOURCES: [(&str, &str); 74] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
     source!("trimtab/Bytes.java"),
@@ -38,6 +34,8 @@ const SOURCES: [(&str, &str); 72] = [
     source!("trimtab/Files.java"),
     source!("trimtab/Float.java"),
     source!("trimtab/Fuel.java"),
+    source!("trimtab/Function.java"),
+    source!("trimtab/Functions.java"),
     source!("trimtab/Host.java"),
     source!("trimtab/Inherited.java"),
     source!("trimtab/Input.java"),
@@ -111,7 +109,7 @@ pub(super) fn compile(further: &[(String, String)]) -> Result<Vec<Entry>, RunErr
         .args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"])
         .args(["--release", "17", "-g:source,lines", "-encoding", "UTF-8", "-d"])
         .arg(&classes);
-    let own = SOURCES.iter().chain([&STUB]).map(|(path, text)| ((*path).to_owned(), *text));
+    let own = SOURCES.iter().map(|(path, text)| ((*path).to_owned(), *text));
     let further =
         further.iter().map(|(class, text)| (class.replace('.', "/") + ".java", text.as_str()));
     for (name, text) in own.chain(further) {
@@ -135,9 +133,7 @@ pub(super) fn compile(further: &[(String, String)]) -> Result<Vec<Entry>, RunErr
             let name = path.strip_prefix(&classes).unwrap_or(&path);
             let name = name.to_string_lossy().replace('\\', "/");
             let bytes = fs::read(&path).map_err(|source| file("read", &path, source))?;
-            if name != "program/Calls.class" {
-                entries.push(Entry { path: name, bytes });
-            }
+            entries.push(Entry { path: name, bytes });
         }
     }
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
