@@ -391,6 +391,17 @@ impl Ins {
     }
 }
 
+/// Where a switch leads by a number that is none of its cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// There is no such number.
+    Never,
+    /// To the address that the operand holds, where no block begins.
+    Nowhere(Val),
+    /// To the last of the targets, which is no case.
+    Last,
+}
+
 /// How a block ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
@@ -411,11 +422,11 @@ pub(crate) enum End {
         targets: Arc<[u32]>,
         is_goto: bool,
     },
-    /// To the block of that number, which is one of them; else, where the place is given, nowhere.
+    /// To the block of that number.
     Switch {
         index: Val,
         targets: Vec<u32>,
-        to: Option<Val>,
+        others: Others,
     },
     /// Behind a call: on to `next`, or, where an exception leaves the call, to `caught`.
     Try {
@@ -458,9 +469,11 @@ impl End {
                 add(b);
             }
             End::Table { to, .. } => add(to),
-            End::Switch { index, to, .. } => {
+            End::Switch { index, others, .. } => {
                 add(index);
-                to.iter().for_each(add);
+                if let Others::Nowhere(to) = others {
+                    add(to);
+                }
             }
             End::Tail(Callee::Through(to)) | End::Away(to) => add(to),
             End::Try { .. } => vars.add(SP),

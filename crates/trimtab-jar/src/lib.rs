@@ -33,6 +33,7 @@ mod libgcc;
 mod lines;
 mod liveness;
 mod loops;
+mod merge_guards;
 mod mips;
 mod profile;
 mod report;

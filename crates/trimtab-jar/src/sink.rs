@@ -47,7 +47,7 @@ fn only_reader(function: &Function, at: usize, ways_in: &[u32]) -> Option<usize>
 }
 
 /// What an instruction sets, if it may be moved: it computes an integer, or compares, and does nothing else.
-fn moves(ins: &Ins) -> Option<Vars> {
+pub(crate) fn moves(ins: &Ins) -> Option<Vars> {
     let computes = matches!(
         ins.op,
         Op::Copy

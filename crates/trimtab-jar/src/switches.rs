@@ -11,16 +11,16 @@
 use crate::constants::moved_constants;
 use crate::function::{Block, Function};
 use crate::image::Image;
-use crate::ir::{Bin, Cond, End, Ins, Op, Val, Width};
+use crate::ir::{Bin, Cond, End, Ins, Op, Others, Val, Width};
 use crate::vars::{INDEX, SAVED2, Var};
 use std::collections::BTreeSet;
 
 /// A number below `cases` at the end of a block: how many words a table has.
-struct Guard {
-    var: Var,
-    cases: u32,
+pub(crate) struct Guard {
+    pub(crate) var: Var,
+    pub(crate) cases: u32,
     /// Where the block compares it.
-    at: usize,
+    pub(crate) at: usize,
 }
 
 /// Makes switches of the computed jumps of a function, after constants have been propagated.
@@ -52,14 +52,13 @@ struct Found {
     index: Var,
     targets: Vec<u32>,
     next: Vec<usize>,
-    /// The place, where the number may be none of the cases.
-    to: Option<Val>,
+    others: Others,
     /// Where in the block the offset is added to what holds the table's address, and what must be there.
     check: Option<(usize, Var, u32)>,
 }
 
 fn become_switch(function: &mut Function, at: usize, found: Found) {
-    let Found { shift: (shift_block, shift), index, targets, next, to, check } = found;
+    let Found { shift: (shift_block, shift), index, targets, next, others, check } = found;
     let block = &mut function.blocks[at];
     if let Some((place, base, address)) = check {
         // Another table is none that the function has: then the number is none of the cases.
@@ -71,7 +70,7 @@ fn become_switch(function: &mut Function, at: usize, found: Found) {
         let number = Ins { c: Val::Var(SAVED2), ..number };
         block.ins.splice(place..place, [differs, number].map(|ins| Ins { pc, ..ins }));
     }
-    block.end = End::Switch { index: Val::Var(INDEX), targets, to };
+    block.end = End::Switch { index: Val::Var(INDEX), targets, others };
     block.next = next;
     let block = &mut function.blocks[shift_block];
     let copy = Ins::new(Op::Copy, Some(INDEX), Val::Var(index), Val::ZERO);
@@ -99,12 +98,12 @@ fn guarded(image: &Image<'_>, function: &Function, from: usize, at: usize) -> Op
         }
     };
     let (targets, next) = cases(image, block, address, &table, guard.cases)?;
-    let to = match (&block.end, check) {
-        (End::Table { to, .. }, Some(_)) => Some(*to),
-        _ => None,
+    let others = match (&block.end, check) {
+        (End::Table { to, .. }, Some(_)) => Others::Nowhere(*to),
+        _ => Others::Never,
     };
     let shift = (if is_before { from } else { at }, shift);
-    Some(Found { shift, index, targets, next, to, check })
+    Some(Found { shift, index, targets, next, others, check })
 }
 
 /// Whether the number that is made an offset is the one that the block before compares.
@@ -168,8 +167,8 @@ fn bounded(image: &Image<'_>, function: &Function, at: usize) -> Option<Found> {
     }
     let next = places.iter().map(|at| block.next.get(*at).copied()).collect::<Option<Vec<_>>>()?;
     let targets = places.iter().map(|at| targets[*at]).collect();
-    let to = (count <= most).then_some(*to);
-    Some(Found { shift: (at, shift), index, targets, next, to, check: None })
+    let others = if count <= most { Others::Nowhere(*to) } else { Others::Never };
+    Some(Found { shift: (at, shift), index, targets, next, others, check: None })
 }
 
 /// Where the address of a table comes from.
@@ -264,7 +263,7 @@ fn sum(ins: &Ins) -> Option<(Var, i32)> {
 }
 
 /// What is known where a block goes on at the block `to` by a comparison with a constant.
-fn guard(block: &Block, to: usize) -> Option<Guard> {
+pub(crate) fn guard(block: &Block, to: usize) -> Option<Guard> {
     let (cond, flag) = match &block.end {
         End::Branch { cond, a: Val::Var(flag), b: Val::ZERO, .. } => (*cond, *flag),
         _ => return None,
@@ -298,7 +297,7 @@ fn calls(ins: &Ins) -> bool {
 }
 
 /// Whether an instruction may set a variable.
-fn sets(ins: &Ins, var: Var) -> bool {
+pub(crate) fn sets(ins: &Ins, var: Var) -> bool {
     calls(ins) || ins.defs().has(var)
 }
 

@@ -13,6 +13,7 @@ use crate::ir::{Callee, End, Op};
 use crate::libgcc::{arithmetic, computing};
 use crate::liveness::{Summaries, returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
+use crate::merge_guards::merge_guards;
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
 use crate::return_types::computed_results;
@@ -269,6 +270,7 @@ fn method(context: &Context<'_>, function: &Function, class: &mut Class, home: &
 
 /// What is done with a function of which it is known what is live.
 fn improve(summaries: &Summaries, function: &mut Function) {
+    merge_guards(summaries, function);
     sink(summaries, function);
     widen(summaries, function);
 }

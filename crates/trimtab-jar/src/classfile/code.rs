@@ -64,6 +64,7 @@ pub(crate) mod op {
     pub(crate) const IFEQ: u8 = 0x99;
     pub(crate) const IFNE: u8 = 0x9a;
     pub(crate) const IF_ICMPEQ: u8 = 0x9f;
+    pub(crate) const IF_ICMPLT: u8 = 0xa1;
     pub(crate) const IF_ICMPGE: u8 = 0xa2;
     pub(crate) const GOTO: u8 = 0xa7;
     pub(crate) const TABLESWITCH: u8 = 0xaa;

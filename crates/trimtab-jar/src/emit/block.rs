@@ -5,7 +5,7 @@ use super::plan::{Plan, compares, fuses};
 use super::{Emitter, Handover};
 use crate::classfile::{Kind, Label, op};
 use crate::function::Block;
-use crate::ir::{Bin, Cond, End, Float, Ins, Op, Val, Width};
+use crate::ir::{Bin, Cond, End, Float, Ins, Op, Others, Val, Width};
 use crate::vars::{DOUBLE, FLAG, HI, LO, SINGLE, V0, Var, Vars, forms, kind, other_half};
 
 impl Emitter<'_> {
@@ -363,12 +363,11 @@ impl Emitter<'_> {
                     self.tail(block, plan, crate::ir::Callee::Through(*to));
                 }
             }
-            End::Switch { index, to, .. } => {
-                let dispatched = self.switch(block, plan, *index, *to);
-                match to {
-                    Some(to) => self.nowhere(block, plan, *to),
-                    None if dispatched => {}
-                    None => self.never(),
+            End::Switch { index, others, .. } => {
+                match (self.switch(block, plan, *index, *others), others) {
+                    (_, Others::Nowhere(to)) => self.nowhere(block, plan, *to),
+                    (false, Others::Never) => self.never(),
+                    _ => {}
                 }
             }
             End::Return => self.give_back(block, plan),
@@ -432,24 +431,20 @@ impl Emitter<'_> {
     }
 
     /// A jump by a number; whether it is one of those that [`Emitter::dispatch`] makes.
-    fn switch(&mut self, block: &Block, plan: &Plan, index: Val, to: Option<Val>) -> bool {
-        let known = self.dispatches.iter().find(|known| known.key == block.key);
-        if let Some(known) = known.cloned() {
-            let elsewhere = to.map(|_| self.code.label());
-            self.operand(block, plan, block.ins.len(), index);
-            self.dispatch(block, &known, elsewhere);
-            if let Some(elsewhere) = elsewhere {
-                self.code.bind(elsewhere);
-            }
-            return true;
-        }
-        let cases: Vec<(i32, Label)> =
-            (0..).zip(&block.next).map(|(case, next)| (case, self.labels[*next])).collect();
+    fn switch(&mut self, block: &Block, plan: &Plan, index: Val, others: Others) -> bool {
         let elsewhere = self.code.label();
         self.operand(block, plan, block.ins.len(), index);
-        self.code.switch(&cases, elsewhere);
+        let known = self.dispatches.iter().find(|known| known.key == block.key).cloned();
+        if let Some(known) = &known {
+            self.dispatch(block, known, others, elsewhere);
+        } else {
+            let mut labels: Vec<Label> = block.next.iter().map(|next| self.labels[*next]).collect();
+            let last = if others == Others::Last { labels.pop() } else { None };
+            let cases: Vec<(i32, Label)> = (0..).zip(labels).collect();
+            self.code.switch(&cases, last.unwrap_or(elsewhere));
+        }
         self.code.bind(elsewhere);
-        false
+        known.is_some()
     }
 
     /// Leaves for another method of the function: notes where to go on. What that needs is put back from `leave` on.

@@ -7,7 +7,7 @@
 use super::{Emitter, Handover};
 use crate::classfile::{Kind, Label, MOST_IN_TABLE, op};
 use crate::function::{Block, Function};
-use crate::ir::{End, Op};
+use crate::ir::{End, Op, Others};
 
 /// A switch with fewer cases is one in each part that has it.
 const FEWEST: usize = 16;
@@ -109,26 +109,54 @@ impl Emitter<'_> {
         self.dispatches.push(Dispatch { key: self.function.blocks[block].key, field, here });
     }
 
-    /// Goes on at the case of the number on the stack, in this part or in another.
-    pub(super) fn dispatch(&mut self, block: &Block, known: &Dispatch, elsewhere: Option<Label>) {
+    /// Goes on at the case of the number on the stack, in this part or in another; where the number is that of no place of
+    /// the function, at `elsewhere`.
+    pub(super) fn dispatch(
+        &mut self,
+        block: &Block,
+        known: &Dispatch,
+        others: Others,
+        elsewhere: Label,
+    ) {
         let Some(Handover { state, leave }) = self.handover else { return };
         let away = self.code.label();
+        let count = block.next.len() - usize::from(others == Others::Last);
         // The just-in-time compiler takes its time for each case.
-        let all = block.next.len() <= LARGE && known.here.contains(&true);
-        let cases = (0..).zip(&block.next).zip(&known.here).filter(|(_, here)| all || **here);
-        let label = |next: &usize, here: &bool| if *here { self.labels[*next] } else { away };
-        let cases: Vec<(i32, Label)> =
-            cases.map(|((case, next), here)| (case, label(next, here))).collect();
+        let all = count <= LARGE && known.here.contains(&true);
+        let places = block.next.iter().zip(&known.here);
+        let labels = places.map(|(next, here)| if *here { self.labels[*next] } else { away });
+        let labels: Vec<Label> = labels.collect();
+        let cases = (0..).zip(labels.iter().take(count)).zip(&known.here);
+        let cases: Vec<(i32, Label)> = cases
+            .filter(|(_, here)| all || **here)
+            .map(|((case, label), _)| (case, *label))
+            .collect();
+        let last = labels.get(count).filter(|_| all).copied().unwrap_or(away);
         self.code.store(Kind::Int, state);
         if !cases.is_empty() {
             self.code.load(Kind::Int, state);
-            self.code.switch(&cases, away);
+            self.code.switch(&cases, last);
         }
         self.code.bind(away);
-        if let Some(elsewhere) = elsewhere {
-            self.code.load(Kind::Int, state);
-            self.int(block.next.len() as i32);
-            self.code.jump(op::IF_ICMPGE, elsewhere, 2);
+        match others {
+            Others::Never => {}
+            Others::Nowhere(_) => {
+                self.code.load(Kind::Int, state);
+                self.int(count as i32);
+                self.code.jump(op::IF_ICMPGE, elsewhere, 2);
+            }
+            // All other numbers, which may be less than zero, have the last place.
+            Others::Last => {
+                let is_case = self.code.label();
+                self.code.load(Kind::Int, state);
+                self.int(i32::MIN);
+                self.code.op(op::IADD, -1);
+                self.int(i32::MIN + count as i32);
+                self.code.jump(op::IF_ICMPLT, is_case, 2);
+                self.int(count as i32);
+                self.code.store(Kind::Int, state);
+                self.code.bind(is_case);
+            }
         }
         self.code.op_u16(op::GETSTATIC, known.field, 1);
         self.code.load(Kind::Int, state);

@@ -1,7 +1,7 @@
 //! What of a block is left out, and what is evaluated only where its value is read.
 
 use crate::function::{Block, Function};
-use crate::ir::{Bin, Callee, Cond, End, Float, Ins, Op, Val};
+use crate::ir::{Bin, Callee, Cond, End, Float, Ins, Op, Others, Val};
 use crate::liveness::{Facts, behind, call_floats, is_dead, live_out, other_half_needed};
 use crate::vars::{RA, SP, Var, Vars, forms};
 use rustc_hash::FxHashMap;
@@ -187,7 +187,10 @@ fn reads(facts: &Facts<'_>, block: &Block, at: usize, live: Vars, var: Var) -> (
                 count(&[*to]),
                 facts.before_end(&block.end, Vars::NONE).has(var) && count(&[*to]) == 0,
             ),
-            End::Switch { index, to, .. } => (count(&[*index]) + count(to.as_slice()), false),
+            End::Switch { index, others: Others::Nowhere(to), .. } => {
+                (count(&[*index, *to]), false)
+            }
+            End::Switch { index, .. } => (count(&[*index]), false),
             End::Return => (usize::from(facts.results.has(var)), false),
             End::Tail(_) | End::Away(_) => (0, facts.before_end(&block.end, Vars::NONE).has(var)),
             // The stack's pointer has to be where it belongs.

@@ -35,8 +35,7 @@ impl Emitter<'_> {
                 self.operand(block, plan, at, a);
                 self.operand(block, plan, at, c);
                 self.code.op(op::IADD, -1);
-                self.int(offset);
-                self.code.op(op::IADD, -1);
+                self.add(offset);
                 return;
             }
         };
@@ -45,9 +44,16 @@ impl Emitter<'_> {
             None => self.int(sum),
             Some(index) => {
                 self.operand(block, plan, at, index);
-                self.int(sum);
-                self.code.op(op::IADD, -1);
+                self.add(sum);
             }
+        }
+    }
+
+    /// Adds a constant to what is on the stack.
+    fn add(&mut self, value: i32) {
+        if value != 0 {
+            self.int(value);
+            self.code.op(op::IADD, -1);
         }
     }
 
