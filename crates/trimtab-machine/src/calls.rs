@@ -13,6 +13,7 @@ use trimtab_lab::tools::FoundTool;
 use trimtab_lab::workdir::{KeptStep, WorkError};
 use trimtab_link::feature::Feature;
 
+use crate::boot::BootRequest;
 use crate::guest::Workload;
 use crate::guest::compiled::{CompiledProgram, c_sources};
 
@@ -26,6 +27,12 @@ pub static CALLS: Feature = Feature {
 
 /// The name of the workload that makes the calls.
 pub const WORKLOAD: &str = "calls";
+/// The name of the workload that makes them in a guest of another state.
+pub const VARIED: &str = "calls-varied";
+/// The kernel argument that says which.
+const STATE: &str = "trimtab.state";
+/// MiB of memory that a guest of each further state has more.
+const STATE_MIB: u32 = 16;
 /// Where its program must be in the guest.
 pub const PROGRAM: &str = "bin/suite";
 /// Where the program must be in the guest that measures [`PRIMITIVES`].
@@ -95,6 +102,38 @@ pub enum CallsError {
 /// The workload of the guest.
 pub fn workload() -> Workload {
     Workload { name: WORKLOAD.to_owned(), script: format!("/{PROGRAM} {ROUNDS}\n") }
+}
+
+/// The workload of a guest of another state, which [`in_state`] names: what should not matter to a call is
+/// different in each, the files of its folder, processes beside it, and by the size of the environment the place of its
+/// stack. With the same in each boot of a kernel, boots would be all the same.
+pub fn varied_workload() -> Workload {
+    let script = format!(
+        "read -r line </proc/cmdline\n\
+         state=${{line##*{STATE}=}}\n\
+         state=${{state%% *}}\n\
+         at=0\n\
+         while [ $at -lt $((state * 37 % 101)) ]; do\n\
+         \techo $at >/tmp/$at\n\
+         \tat=$((at + 1))\n\
+         done\n\
+         at=0\n\
+         while [ $at -lt $((state * 5 % 13)) ]; do\n\
+         \tsleep 1000 &\n\
+         \tat=$((at + 1))\n\
+         done\n\
+         export STATE=$(printf '%0*d' $((state * 1237 % 4099)) 0)\n\
+         /{PROGRAM} {ROUNDS}\n"
+    );
+    Workload { name: VARIED.to_owned(), script }
+}
+
+/// Has a boot of a guest with [`varied_workload`] make the calls in a state, which is a number above 0; memory is
+/// part of it.
+pub fn in_state(request: &mut BootRequest, state: u32) {
+    request.workload = Some(VARIED.to_owned());
+    request.hardware.memory_mib += STATE_MIB * state;
+    request.arguments.push(format!("{STATE}={state}"));
 }
 
 /// The program that makes the calls. Its compiler is not the kernel's.
@@ -247,6 +286,33 @@ mod tests {
             let error = why(&[("call", &[("open", nonsense)])], None);
             assert!(error.contains("expected a number of instructions"), "{error}");
         }
+    }
+
+    #[test]
+    fn in_each_state_the_guest_is_another() {
+        let script = varied_workload().script;
+        assert!(script.contains("state=${line##*trimtab.state=}\n"), "{script}");
+        assert!(
+            script.ends_with(&format!("/{PROGRAM} {ROUNDS}\n")) && !script.contains("{{"),
+            "{script}"
+        );
+        // The shell of the guest counts as this one does.
+        let said = |state: u32| {
+            let script = script.replace("/proc/cmdline", "cmdline").replace("/tmp/", "./");
+            let script = script.replace("sleep 1000 &", "echo process");
+            let script = script.replace(&format!("/{PROGRAM}"), "ls | wc -l; echo ${#STATE} #");
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("cmdline"), format!("a=b trimtab.state={state} c\n"))
+                .unwrap();
+            let mut shell = std::process::Command::new("sh");
+            let output = shell.args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        assert_eq!(
+            said(1).split_whitespace().collect::<Vec<_>>(),
+            [&["process"; 5][..], &["38", "1237"]].concat()
+        );
+        assert_ne!(said(2), said(3));
     }
 
     #[test]

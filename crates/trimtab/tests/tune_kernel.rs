@@ -38,6 +38,7 @@ fn what_cannot_be_is_said_before_anything_is_built() {
         (&["--search", "annealing"], "expected one of incumbent, paper-ga"),
         (&["--budget", "0"], "0 is not in 1.."),
         (&["--tune-choices", "--no-choices"], "cannot be used with"),
+        (&["--boots", "41"], "41 is not in 0..=40"),
         (&["--core", "large"], "possible values: small, current"),
     ] {
         let ended = tune_kernel(arguments);
@@ -61,7 +62,7 @@ fn a_kernel_is_tuned_and_judged_by_calls_that_are_held_out() {
     fs::write(&flags, FLAGS).unwrap();
     let mut command = Command::new(PROGRAM);
     command.args(["tune", "kernel", "--budget", "6", "--ablation", "3"]);
-    command.args(["--beside", "random,incumbent", "--work"]);
+    command.args(["--beside", "random,incumbent", "--boots", "3", "--work"]);
     command.arg(shared()).arg("--flags").arg(&flags).arg("--json").arg(&json);
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(0), "{}", ended.error);
@@ -84,6 +85,17 @@ fn a_kernel_is_tuned_and_judged_by_calls_that_are_held_out() {
     let [random] = kernel.beside.as_slice() else { panic!("{:?}", kernel.beside) };
     assert_eq!((random.search.as_str(), random.calls.len()), ("random", kernel.calls.len()));
     assert!(random.fitness_ratio.is_some_and(|ratio| ratio >= report.best.fitness_ratio));
+    // One option alone changes what calls cost, and in each state of the guest about as much.
+    assert_eq!((kernel.boots, kernel.failed_boots.len()), (3, 0));
+    let found = kernel.fitness_boots_ratio.unwrap();
+    assert!((found.mean - report.minimal.fitness_ratio).abs() < 0.02, "{found:?}");
+    assert!(
+        found.low <= found.mean
+            && found.mean <= found.high
+            && kernel.held_out_boots_ratio.is_some()
+    );
+    assert!(kernel.calls.iter().all(|call| call.boots_ratio.is_some()), "{kernel:?}");
+    assert_eq!(random.calls_boots_ratio.len(), kernel.calls.len());
     // Far from what is seen, and far from what a call of a kernel can cost.
     assert!(call("fork").base > 10.0 * call("getpid").base, "{kernel:?}");
     assert!(report.evaluations.deduplicated + report.evaluations.known > 0);

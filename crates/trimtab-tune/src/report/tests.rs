@@ -145,6 +145,7 @@ fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
         base,
         tuned,
         ratio: tuned / base,
+        boots_ratio: None,
     };
     let calls = vec![call("open", 1.0, 2000.0, 1900.0), call("fork", 0.0, 90000.0, 81000.0)];
     let report = TuneProgram {
@@ -160,7 +161,9 @@ fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
                 held_out_ratio: Some(1.25),
                 bytes_ratio: Some(1.0),
                 calls: vec![Some(1.375), None],
+                ..OtherSearch::default()
             }],
+            ..KernelCalls::default()
         }),
         take: Take::kernel("-O3"),
         minimal: Smaller { stopped: true, ..sample().minimal },
@@ -189,6 +192,58 @@ fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
     assert_eq!(TuneProgram::from_json(&json).unwrap(), report);
     // Of a program there are none, and an older report has no such key.
     assert!(!sample().to_json().contains("\"kernel\""));
+}
+
+#[test]
+fn of_a_kernel_that_was_booted_again_it_shows_between_what_ratios_are() {
+    let interval = |low: f64, high: f64| {
+        let mean = f64::midpoint(low, high);
+        Some(Interval { mean, low, high })
+    };
+    let call = |name: &str, boots_ratio| CallCost {
+        name: name.to_owned(),
+        base: 2000.0,
+        tuned: 1900.0,
+        ratio: 0.95,
+        boots_ratio,
+        ..CallCost::default()
+    };
+    let kernel = KernelCalls {
+        calls: vec![call("open", interval(0.94, 0.965)), call("fork", None)],
+        beside: vec![OtherSearch {
+            search: "paper-ga".to_owned(),
+            fitness_boots_ratio: interval(1.02, 1.04),
+            calls_boots_ratio: vec![interval(1.125, 1.25)],
+            ..OtherSearch::default()
+        }],
+        boots: 7,
+        fitness_boots_ratio: interval(0.92, 0.94),
+        held_out_boots_ratio: interval(0.96, 0.98),
+        failed_boots: vec![FailingFlags { flags: "-fweb".into(), reason: "in state 3: no".into() }],
+        ..KernelCalls::default()
+    };
+    let with = |kernel| TuneProgram { kernel: Some(kernel), ..sample() };
+    let report = with(kernel.clone());
+    let text = report.terminal(120);
+    for said in [
+        "−6.0 % to −3.5 %",
+        "+12.5 % to +25.0 %",
+        "−8.0 % to −6.0 %",
+        "−4.0 % to −2.0 %",
+        "best of paper-ga   +3.0 %  +2.0 % to +4.0 %",
+        "there were 7 more boots",
+        "Does not work in state 3: no: -fweb",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let fork = text.lines().find(|line| line.trim_start().starts_with("fork")).unwrap();
+    assert!(fork.contains('–'), "{fork}");
+    assert_eq!(TuneProgram::from_json(&report.to_json()).unwrap(), report);
+    assert!(report.page().contains("In other states of the guest"));
+    // An older report has none of it.
+    let older = with(KernelCalls { calls: kernel.calls, ..KernelCalls::default() });
+    assert!(!older.terminal(120).contains("to −3.5 %"));
+    assert!(!with(KernelCalls::default()).to_json().contains("boots"));
 }
 
 #[test]

@@ -236,18 +236,27 @@ impl<'a> Evaluator<'a> {
         Ok((row, true))
     }
 
-    fn took(&self, milliseconds: u64) {
+    /// Adds what a build or a run took.
+    pub(super) fn took(&self, milliseconds: u64) {
         self.counts.milliseconds.fetch_add(milliseconds, Ordering::Relaxed);
     }
 }
 
-fn read(row: &Row) -> Evaluation {
+/// The costs that a trial has.
+pub(super) fn costs(row: &Row) -> Costs {
     let is_cost = |metric: &str| ![BYTES, BUILD, RUN].contains(&metric);
+    let costs = row.measurements().filter(|one| is_cost(&one.metric) && one.value > 0.0);
+    costs.map(|one| (one.metric.clone(), one.value)).collect()
+}
+
+fn read(row: &Row) -> Evaluation {
     let good = || {
-        let costs = row.measurements().filter(|one| is_cost(&one.metric) && one.value > 0.0);
-        let costs: Costs = costs.map(|one| (one.metric.clone(), one.value)).collect();
-        Some(WorkingImage { image: row.image.clone()?, costs, bytes: row.value(BYTES)? })
-            .filter(|good| !good.costs.is_empty())
+        Some(WorkingImage {
+            image: row.image.clone()?,
+            costs: costs(row),
+            bytes: row.value(BYTES)?,
+        })
+        .filter(|good| !good.costs.is_empty())
     };
     match (row.is_good, good()) {
         (true, Some(good)) => Evaluation::WorkingImage(good),

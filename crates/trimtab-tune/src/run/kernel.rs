@@ -29,6 +29,8 @@ pub struct KernelSubject<'a> {
     compiler: String,
     configurations: &'a Configurations<'a>,
     testbed: &'a Testbed<'a>,
+    /// With a guest that may be in other states.
+    varied: &'a Testbed<'a>,
     limits: Limits,
     /// The core whose cycles count; instructions do where there is none.
     core: Option<CoreModel>,
@@ -43,12 +45,12 @@ pub struct KernelSubject<'a> {
 }
 
 impl<'a> KernelSubject<'a> {
-    /// A kernel that boots in `folder`.
+    /// A kernel that boots in `folder`; of the testbeds the second has a guest that may be in other states.
     pub fn new(
         name: String,
         compiler: String,
         configurations: &'a Configurations<'a>,
-        testbed: &'a Testbed<'a>,
+        (testbed, varied): (&'a Testbed<'a>, &'a Testbed<'a>),
         (limits, core): (Limits, Option<CoreModel>),
         folder: PathBuf,
     ) -> Self {
@@ -58,6 +60,7 @@ impl<'a> KernelSubject<'a> {
             compiler,
             configurations,
             testbed,
+            varied,
             limits,
             core,
             folder,
@@ -72,11 +75,21 @@ impl<'a> KernelSubject<'a> {
         self.expected.get_or_init(|| costs.keys().cloned().collect());
     }
 
-    fn costs(&self, image: &Path, vmlinux: &Path) -> Result<calls::Costs, Fault> {
-        let mut request = self.testbed.request_of(image, &self.folder);
+    /// What calls cost, in another state of the guest if there is one.
+    fn costs(
+        &self,
+        image: &Path,
+        vmlinux: &Path,
+        state: Option<u32>,
+    ) -> Result<calls::Costs, Fault> {
+        let testbed = if state.is_some() { self.varied } else { self.testbed };
+        let mut request = testbed.request_of(image, &self.folder);
         // One nanosecond an instruction: what the guest reads of its counter is instructions.
         request.hardware.clock = Clock::Instructions { shift: 0 };
-        request.workload = Some(calls::WORKLOAD.to_owned());
+        match state {
+            None => request.workload = Some(calls::WORKLOAD.to_owned()),
+            Some(state) => calls::in_state(&mut request, state),
+        }
         request.limit = self.limits.run;
         let Some(model) = &self.core else {
             return read(&boot(&request).map_err(of_boot)?, self.expected.get());
@@ -119,6 +132,12 @@ impl Subject for KernelSubject<'_> {
         }
     }
 
+    fn state(&self, state: u32) -> String {
+        // The guest of the key is another one.
+        let guest = self.varied.guest_key().hash();
+        format!("in state {state} of {}", guest.get(..16).unwrap_or(&guest))
+    }
+
     fn limits(&self) -> Limits {
         self.limits
     }
@@ -153,9 +172,9 @@ impl Built for BuiltKernel<'_, '_> {
     }
 
     fn measure(&self) -> Result<Costs, Fault> {
-        let costs = self.of.costs(&self.bootable, &self.vmlinux)?;
+        let costs = self.of.costs(&self.bootable, &self.vmlinux, None)?;
         if self.of.repeats.get().is_none() {
-            let again = self.of.costs(&self.bootable, &self.vmlinux)?;
+            let again = self.of.costs(&self.bootable, &self.vmlinux, None)?;
             if let Some(differs) = calls::difference(&costs, &again) {
                 return Err(Fault::Other(anyhow!(
                     "{differs} in another boot of the same kernel; expected the same, as QEMU counts \
@@ -164,8 +183,16 @@ impl Built for BuiltKernel<'_, '_> {
             }
             self.of.repeats.get_or_init(|| ());
         }
-        Ok(costs.into_iter().map(|(name, cost)| (name, cost as f64)).collect())
+        Ok(numbers(costs))
     }
+
+    fn measure_in(&self, state: u32) -> Result<Costs, Fault> {
+        Ok(numbers(self.of.costs(&self.bootable, &self.vmlinux, Some(state))?))
+    }
+}
+
+fn numbers(costs: calls::Costs) -> Costs {
+    costs.into_iter().map(|(name, cost)| (name, cost as f64)).collect()
 }
 
 /// What the program in the guest said of each call.

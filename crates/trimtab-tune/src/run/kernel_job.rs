@@ -23,6 +23,7 @@ use super::core_model::CoreModel;
 use super::evaluator::Evaluation;
 use super::job::{Job, searched};
 use super::kernel::KernelSubject;
+use super::kernel_boots::{boot_again, works_in_each_boot};
 use super::request::{Plan, Setup};
 use super::results::{best_is_best, core_costs};
 use super::subject::Costs;
@@ -56,6 +57,8 @@ pub struct KernelRequest {
     pub calls: Calls,
     /// What becomes of choices of the kernel's configuration.
     pub choices: Choices,
+    /// Boots of each kernel of the report in other states of the guest, by which intervals are; 0 for none.
+    pub boots: u32,
 }
 
 /// What becomes of choices of a kernel's configuration: its timer's frequency, preemption and level of
@@ -97,8 +100,8 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
         .with_lines(calls::lean());
     let (tree, build) = inputs.prepare(&work, observe)?;
     let stage = observe.stage("prepare emulator and guest");
-    let testbed = testbed(&work, request)?;
-    stage.ended(testbed.cached(), "");
+    let (testbed, varied) = testbeds(&work, request)?;
+    stage.ended(testbed.cached() && varied.cached(), "");
     let stage = observe.stage("read what the compiler offers");
     let mut read = space(setup, &compiler, Purpose::Kernel)?;
     let options = match request.choices {
@@ -118,7 +121,8 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     let core = setup.core.as_deref().map(|id| CoreModel::prepare(&work, id)).transpose()?;
     let described = core.as_ref().map(|model| core_costs(model, None));
     let (version, how) = (compiler.version.clone(), (setup.limits, core));
-    let subject = KernelSubject::new(name, version, &configurations, &testbed, how, boots);
+    let guests = (&testbed, &varied);
+    let subject = KernelSubject::new(name, version, &configurations, guests, how, boots);
     let stage = observe.stage("build the kernel as it is, and boot it");
     let tuning = Tuning::with(&subject, work.path(), compiler.family, read, |costs| {
         subject.expect(costs);
@@ -133,15 +137,22 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     job.report.best.held_out_ratio = held_out(&tuning, &job.best)?;
     job.report.minimal.held_out_ratio = held_out(&tuning, &job.minimal.point)?;
     let mut kernel = calls(&tuning, request, &job.minimal.point)?;
+    let mut others = Vec::new();
     for method in &request.beside {
-        let found = other_search(&tuning, &Plan { method: *method, ..*plan }, &kernel, observe)?;
+        let plan = Plan { method: *method, ..*plan };
+        let (found, best) = other_search(&tuning, &plan, &kernel, observe)?;
         kernel.beside.push(found);
+        others.push(best);
+    }
+    if request.boots > 0 {
+        boot_again(&tuning, (&job.minimal.point, &others), request.boots, &mut kernel, observe)?;
     }
     job.report.kernel = Some(kernel);
     job.report.core = described;
     job.report.take = Take::kernel(&job.report.minimal.flags);
     let mut report = job.counted(&tuning, start);
     report.checks = vec![best_is_best(&report)];
+    report.checks.extend(works_in_each_boot(&report));
     let mut tool_versions = testbed.versions().clone();
     tool_versions.insert("compiler".to_owned(), compiler.version);
     tool_versions.extend(inputs.toolchain().versions());
@@ -170,13 +181,16 @@ fn toolchain(setup: &Setup, compiler: &Compiler) -> Result<Toolchain> {
     }
 }
 
-/// The emulator, and a guest with the program that makes the calls.
-fn testbed<'w>(work: &'w WorkDir, request: &KernelRequest) -> Result<Testbed<'w>> {
+/// The emulator, and a guest with the program that makes the calls; and one that may be in other states. They are two,
+/// so that what is tried in the first does not depend on how the other is made.
+fn testbeds<'w>(work: &'w WorkDir, request: &KernelRequest) -> Result<(Testbed<'w>, Testbed<'w>)> {
     let gcc = tools::find("gcc")?;
     let suite = calls::program(&gcc).get(work)?;
     let files = BTreeMap::from([(calls::PROGRAM.to_owned(), suite)]);
     let busybox = request.busybox.as_deref();
-    Testbed::prepare_files(work, Isa::X86_64, busybox, vec![calls::workload()], &files)
+    let with =
+        |workload| Testbed::prepare_files(work, Isa::X86_64, busybox, vec![workload], &files);
+    Ok((with(calls::workload())?, with(calls::varied_workload())?))
 }
 
 /// What calls count, of those that there are.
@@ -210,7 +224,7 @@ fn fitness(calls: &Calls, known: &BTreeSet<&str>) -> Result<Fitness> {
 }
 
 /// The geometric mean of the ratios of all calls that are held out; none where there is none.
-fn held_out_ratio(fitness: &Fitness, base: &Costs, costs: &Costs) -> Option<f64> {
+pub(super) fn held_out_ratio(fitness: &Fitness, base: &Costs, costs: &Costs) -> Option<f64> {
     let held_out = base.keys().filter(|name| fitness.weight(name) == 0.0);
     Fitness::new(held_out.map(|name| (name.clone(), 1.0)))?.ratio(base, costs)
 }
@@ -239,7 +253,8 @@ fn calls(tuning: &Tuning<'_>, request: &KernelRequest, point: &Point) -> Result<
         .filter_map(|(name, base)| {
             let tuned = *tuned.get(name)?;
             let (name, weight) = (name.clone(), tuning.fitness.weight(name));
-            Some(CallCost { name, weight, base: *base, tuned, ratio: tuned / base })
+            let ratio = tuned / base;
+            Some(CallCost { name, weight, base: *base, tuned, ratio, boots_ratio: None })
         })
         .collect();
     let place = |call: &CallCost| match (call.weight > 0.0, JUDGES.contains(&call.name.as_str())) {
@@ -259,34 +274,36 @@ fn calls(tuning: &Tuning<'_>, request: &KernelRequest, point: &Point) -> Result<
     };
     let missing = calls::names().into_iter().filter(|name| !tuning.base.costs.contains_key(*name));
     let missing = missing.map(str::to_owned).collect();
-    let (rounds, beside) = (u64::from(calls::ROUNDS), Vec::new());
-    Ok(KernelCalls { rounds, calls, missing, not_covered, beside })
+    let rounds = u64::from(calls::ROUNDS);
+    Ok(KernelCalls { rounds, calls, missing, not_covered, ..KernelCalls::default() })
 }
 
-/// What another search finds, of the calls that a kernel has.
+/// What another search finds, of the calls that a kernel has; and where that is.
 fn other_search(
     tuning: &Tuning<'_>,
     plan: &Plan,
     kernel: &KernelCalls,
     observe: &dyn Observe,
-) -> Result<OtherSearch> {
+) -> Result<(OtherSearch, Option<Point>)> {
     let (log, _, _) = searched(tuning, plan, observe)?;
     let search = plan.method.name().to_owned();
     let nothing = OtherSearch { search: search.clone(), ..OtherSearch::default() };
-    let Some(best) = log.best() else { return Ok(nothing) };
+    let Some(best) = log.best() else { return Ok((nothing, None)) };
     let flags = tuning.space.flags(&best.point);
     let Evaluation::WorkingImage(good) = tuning.evaluator.peek(&flags)? else {
-        return Ok(nothing);
+        return Ok((nothing, None));
     };
     let ratio = |call: &CallCost| Some(good.costs.get(&call.name)? / call.base);
-    Ok(OtherSearch {
+    let found = OtherSearch {
         search,
         flags: flags.join(" "),
         fitness_ratio: Some(tuning.ratio(&good)),
         held_out_ratio: held_out_ratio(&tuning.fitness, &tuning.base.costs, &good.costs),
         bytes_ratio: Some(good.bytes / tuning.base.bytes),
         calls: kernel.calls.iter().map(ratio).collect(),
-    })
+        ..OtherSearch::default()
+    };
+    Ok((found, Some(best.point.clone())))
 }
 
 #[cfg(test)]

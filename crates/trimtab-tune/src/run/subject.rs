@@ -25,6 +25,11 @@ pub trait Subject: Sync {
         flags.join(" ")
     }
 
+    /// What a run of an image in another state is called: all that it depends on beside the key and the image.
+    fn state(&self, state: u32) -> String {
+        format!("in state {state}")
+    }
+
     /// What a build and a run may take.
     fn limits(&self) -> Limits;
 
@@ -48,6 +53,14 @@ pub trait Built {
     /// # Errors
     /// [`Fault::Flags`] where it does not work.
     fn measure(&self) -> Result<Costs, Fault>;
+
+    /// The same, where what should not matter is different in each state, a number above 0.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    fn measure_in(&self, _state: u32) -> Result<Costs, Fault> {
+        self.measure()
+    }
 }
 
 /// What a subject costs, in instructions: by what it was that it did.

@@ -72,6 +72,9 @@ pub struct Options {
     /// Most sets of flags that are tried to leave flags out; where that takes more, the last whole round counts
     #[arg(long, value_name = "N", default_value = "12")]
     pub ablation: u32,
+    /// Boots of each kernel of the report with guests in other states, by which its intervals are; 0 for none
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(0..=40))]
+    pub boots: u32,
     /// Leave out kernels with another timer frequency, preemption or CONFIG_CC_OPTIMIZE_FOR_SIZE, which are built
     /// beside those with flags
     #[arg(long)]
@@ -131,6 +134,7 @@ impl Options {
             config: self.config.clone(),
             busybox: self.busybox.clone(),
             calls,
+            boots: self.boots,
             choices: match (self.tune_choices, self.no_choices) {
                 (true, _) => Choices::Searched,
                 (false, true) => Choices::Fixed,
