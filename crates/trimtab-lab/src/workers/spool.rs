@@ -9,6 +9,8 @@
 //! - `gone/WORKER`: its process ended, as far as whoever gives jobs knows: if it lives after all, it leaves;
 //! - `beat`: a number that grows as long as there is someone who gives jobs;
 //! - `end`: there are no more.
+//!
+//! Whatever else is there is what workers say each other.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -2,7 +2,8 @@
 //! is written by the process that searches alone, so that it is the same wherever the work was done.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -12,6 +13,7 @@ use tempfile::TempDir;
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Silent;
+use trimtab_lab::workdir::write_whole;
 use trimtab_lab::workers::{Crew, Worker, Workers};
 
 use super::program::ProgramSubject;
@@ -197,7 +199,8 @@ impl Subject for ProgramElsewhere<'_> {
     }
 
     fn at_once(&self) -> usize {
-        self.starter.count()
+        // Each has its next job before it is done with one: none waits until it is told what comes next.
+        self.starter.count() * 2
     }
 
     fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {
@@ -253,7 +256,7 @@ pub fn work(folder: &Path, name: &str) -> Result<()> {
     let tools = assignment.tools(Some(rooms.path()))?;
     let program = tools.program(&tools.compiler);
     Fingerprint::of(&program, &assignment.setup)?.check(&assignment.expected)?;
-    let mut known = CountedImages::default();
+    let mut known = CountedImages::shared(folder);
     worker.work(|input| known.done(&program, input).map_err(|error| to_be_told(&error).into()))
 }
 
@@ -273,11 +276,40 @@ pub(super) fn to_be_told(error: &anyhow::Error) -> Failure {
     Failure::of(error, &[trimtab_lab::hint, trimtab_machine::hint, trimtab_native::hint])
 }
 
-/// What a worker has counted, by the SHA-256 of the image: it is not run again.
+/// What workers have counted, by the SHA-256 of the image: it is not run again.
 #[derive(Default)]
-pub struct CountedImages(HashMap<String, Result<Costs, String>>);
+pub struct CountedImages {
+    own: HashMap<String, Result<Costs, String>>,
+    /// Where workers say it each other, if they have a folder in common.
+    shared: Option<PathBuf>,
+}
+
+/// The folder of a spool for that.
+const COUNTED: &str = "counted";
 
 impl CountedImages {
+    /// Of all workers of a spool.
+    fn shared(spool: &Path) -> Self {
+        Self { own: HashMap::new(), shared: Some(spool.join(COUNTED)) }
+    }
+
+    fn known(&self, image: &str) -> Option<Result<Costs, String>> {
+        let others = || {
+            let text = fs::read(self.shared.as_ref()?.join(image)).ok()?;
+            serde_json::from_slice(&text).ok()
+        };
+        self.own.get(image).cloned().or_else(others)
+    }
+
+    fn keep(&mut self, image: &str, costs: &Result<Costs, String>) {
+        self.own.insert(image.to_owned(), costs.clone());
+        if let (Some(folder), Ok(text)) = (&self.shared, serde_json::to_vec(costs)) {
+            // Where that fails another runs it again.
+            let _ = fs::create_dir_all(folder);
+            let _ = write_whole(&folder.join(image), &text);
+        }
+    }
+
     /// Does a job.
     ///
     /// # Errors
@@ -304,14 +336,14 @@ impl CountedImages {
             }
         };
         let image = built.image().clone();
-        let costs = match self.0.get(&image.image) {
-            Some(known) => known.clone(),
+        let costs = match self.known(&image.image) {
+            Some(known) => known,
             None => {
                 let costs = match built.measure() {
                     Ok(costs) => Ok(costs),
                     Err(why) => Err(fault(why)?),
                 };
-                self.0.insert(image.image.clone(), costs.clone());
+                self.keep(&image.image, &costs);
                 costs
             }
         };
@@ -367,19 +399,30 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_worker_runs_each_image_once() {
-        let (subject, mut known) = (Counted::default(), CountedImages::default());
-        let mut answer = |flags: [&str; 2]| {
-            let flags = flags.map(str::to_owned);
-            known.answer(&subject, &flags).unwrap()
-        };
-        let first = answer(["-O2", "-g"]);
-        assert_eq!(answer(["-O2", "-fweb"]), first);
-        let bad = answer(["-fbad", "-g"]);
+    /// Runs what two workers are given one after the other; gives how often an image was run.
+    fn answered_by_two(one: &mut CountedImages, other: &mut CountedImages) -> u32 {
+        let subject = Counted::default();
+        let flags = |all: [&str; 2]| all.map(str::to_owned);
+        let first = one.answer(&subject, &flags(["-O2", "-g"])).unwrap();
+        assert_eq!(one.answer(&subject, &flags(["-O2", "-fweb"])).unwrap(), first);
+        let bad = one.answer(&subject, &flags(["-fbad", "-g"])).unwrap();
         assert_eq!(bad.costs, Err("it hangs".to_owned()));
-        assert_eq!(answer(["-fbad", "-fweb"]), bad);
-        assert_eq!(subject.0.into_inner(), 2);
+        assert_eq!(one.answer(&subject, &flags(["-fbad", "-fweb"])).unwrap(), bad);
+        assert_eq!(other.answer(&subject, &flags(["-O2", "-fgcse"])).unwrap(), first);
+        assert_eq!(other.answer(&subject, &flags(["-fbad", "-fgcse"])).unwrap(), bad);
+        subject.0.into_inner()
+    }
+
+    #[test]
+    fn a_worker_runs_each_image_once_and_those_with_a_folder_in_common_none_again() {
+        let of_one = || CountedImages::default();
+        assert_eq!(answered_by_two(&mut of_one(), &mut of_one()), 4);
+        let spool = tempfile::tempdir().unwrap();
+        let of_all = || CountedImages::shared(spool.path());
+        assert_eq!(answered_by_two(&mut of_all(), &mut of_all()), 2);
+        // What cannot be said is run again.
+        let gone = || CountedImages::shared(Path::new("/dev/null"));
+        assert_eq!(answered_by_two(&mut gone(), &mut gone()), 4);
     }
 
     #[test]
