@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trimtab_report::phrase::{change_by, code, count, or_none, share};
-use trimtab_report::section::{Block, Section, Table, name, number, text};
+use trimtab_report::section::{Block, Column, Section, Table, name, number, text};
 use trimtab_report::{Phrase, phrase, row};
 use trimtab_stats::{CONFIDENCE_TEXT, Interval};
 
@@ -146,15 +146,7 @@ impl TuneProgram {
             });
             row
         });
-        let mut columns =
-            vec![name("call"), number(&self.space.level), number("tuned"), number("change")];
-        let interval = || (kernel.boots > 0).then(|| number(CONFIDENCE_TEXT));
-        columns.extend(interval());
-        for found in &kernel.beside {
-            columns.push(number(&found.search));
-            columns.extend(interval());
-        }
-        columns.push(text("fitness"));
+        let columns = kernel.columns(&self.space.level);
         let mut lede = match self.core {
             None => phrase![
                 "Instructions of a call, its median over ",
@@ -191,6 +183,19 @@ fn change(key: String, ratio: f64) -> Phrase {
 }
 
 impl KernelCalls {
+    /// The columns of the table of calls, where `level` is what was tuned on top of.
+    fn columns(&self, level: &str) -> Vec<Column> {
+        let mut columns = vec![name("call"), number(level), number("tuned"), number("change")];
+        let interval = || (self.boots > 0).then(|| number(CONFIDENCE_TEXT));
+        columns.extend(interval());
+        for found in &self.beside {
+            columns.push(number(&found.search));
+            columns.extend(interval());
+        }
+        columns.push(text("fitness"));
+        columns
+    }
+
     /// Between what a ratio at `key` is, as a cell of a table, where kernels were booted with guests in other states.
     fn interval(&self, key: String, interval: Option<Interval>) -> Option<Phrase> {
         let shown = |Interval { low, high, .. }| {
