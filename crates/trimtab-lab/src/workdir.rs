@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 pub use error::WorkError;
 pub use error::no_space_hint;
-pub use files::{copy_whole, write_whole};
+pub use files::{copy_whole, write_at_once, write_whole};
 pub use kept::{Found, KeptStep};
 pub use space::{available, require};
 pub use step::{OpenStep, Step};

@@ -5,6 +5,8 @@ use std::io::{self as std_io, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 use super::error::{WorkError, io};
 
 /// From this many files on, one sync of the whole file system is faster than one for each.
@@ -17,6 +19,16 @@ const MANY: usize = 64;
 /// [`WorkError::Io`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WorkError> {
     write_from(path, &mut &*bytes).map_err(io("write", path))
+}
+
+/// Writes a file of which nobody reads half, and does not wait for the disk: for what is of no use after a crash.
+///
+/// # Errors
+/// [`WorkError::Io`].
+pub fn write_at_once(path: &Path, bytes: &[u8]) -> Result<(), WorkError> {
+    let written = written_beside(path, &mut &*bytes);
+    let renamed = written.and_then(|file| file.persist(path).map_err(std_io::Error::from));
+    renamed.map(drop).map_err(io("write", path))
 }
 
 /// Copies a file as [`write_whole`] writes one, piece by piece.
@@ -33,15 +45,20 @@ fn write_from(path: &Path, from: &mut impl Read) -> std_io::Result<()> {
         let mut device = File::options().write(true).open(path)?;
         return std_io::copy(from, &mut device).map(|_| ());
     }
-    let directory = parent(path);
+    let file = written_beside(path, from)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(parent(path))?.sync_all()
+}
+
+/// A new file with all that there is to read, in the directory of another.
+fn written_beside(path: &Path, from: &mut impl Read) -> std_io::Result<NamedTempFile> {
     let mut file = tempfile::Builder::new()
         // As any new file, less the umask; temporary files would be for their owner only.
         .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(directory)?;
+        .tempfile_in(parent(path))?;
     std_io::copy(from, &mut file)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    File::open(directory)?.sync_all()
+    Ok(file)
 }
 
 /// Brings a directory with all that is in it to the disk.
@@ -106,6 +123,8 @@ mod tests {
         write_whole(&path, b"a long first version").unwrap();
         write_whole(&path, b"short").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"short");
+        write_at_once(&path, b"other").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"other");
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
         fs::write(root.path().join("usual"), "").unwrap();
         assert_eq!(mode(&path), mode(&root.path().join("usual")));

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::workdir::write_whole;
+use crate::workdir::write_at_once;
 
 /// A job that is the end of so many workers is not tried again.
 const MOST_TRIES: u32 = 5;
@@ -257,7 +257,8 @@ impl Spool {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        Ok(write_whole(&self.folder.join(name), bytes)?)
+        // A disk that is busy would have every worker wait. After a crash there is nobody whose jobs these are.
+        Ok(write_at_once(&self.folder.join(name), bytes)?)
     }
 }
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Silent;
-use trimtab_lab::workdir::write_whole;
+use trimtab_lab::workdir::write_at_once;
 use trimtab_lab::workers::{Crew, Worker, Workers};
 
 use super::program::ProgramSubject;
@@ -306,7 +306,7 @@ impl CountedImages {
         if let (Some(folder), Ok(text)) = (&self.shared, serde_json::to_vec(costs)) {
             // Where that fails another runs it again.
             let _ = fs::create_dir_all(folder);
-            let _ = write_whole(&folder.join(image), &text);
+            let _ = write_at_once(&folder.join(image), &text);
         }
     }
 
