@@ -65,10 +65,11 @@ static int __init set_delays(char *value)
 }
 early_param("rental_delays", set_delays);
 
-/* Others run: what they read and evict meanwhile must not be kept. */
+/* Others run: what they read and evict meanwhile must not be kept. Without a file it is one. */
 void rental_delay(struct address_space *mapping)
 {
-	if (delays && S_ISREG(mapping->host->i_mode) && get_random_u32_below(4) == 0)
+	if (delays && (!mapping || S_ISREG(mapping->host->i_mode)) &&
+	    get_random_u32_below(4) == 0)
 		schedule_timeout_uninterruptible(1);
 }
 

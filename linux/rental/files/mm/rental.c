@@ -132,16 +132,6 @@ bool rental_is_open(const struct rental_region *region,
 	return test_chunk(region, slot, region->open);
 }
 
-void *rental_make_entry(const struct rental_region *region,
-			const struct rental_slot *slot)
-{
-	unsigned long value = slot->generation;
-
-	value = (value << RENTAL_SLOT_BITS) | (slot - region->slots);
-	value = (value << RENTAL_REGION_BITS) | region->number;
-	return xa_mk_value(RENTAL_ENTRY | value);
-}
-
 /*
  * The slot of an entry, or NULL if another copy has it by now. The caller holds
  * rental_lock.
@@ -346,21 +336,15 @@ static unsigned int begin_use(struct rental_region *region,
 	return phase;
 }
 
-/* One user less copies from the slot. The caller holds rental_lock. */
-void rental_end_use(struct rental_region *region, struct rental_slot *slot)
-{
-	/* One that was taken meanwhile is in no list. */
-	if (!--slot->users && slot->state == RENTAL_BUSY)
-		release(region, slot);
-}
-
 static void end_use(struct rental_region *region, struct rental_slot *slot,
 		    unsigned int phase)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&rental_lock, flags);
-	rental_end_use(region, slot);
+	/* One that was taken meanwhile is in no list. */
+	if (!--slot->users && slot->state == RENTAL_BUSY)
+		release(region, slot);
 	spin_unlock_irqrestore(&rental_lock, flags);
 	/* Last: from here on the region may be gone. */
 	atomic_dec_return_release(&region->copies[phase]);

@@ -13,6 +13,7 @@
 #include <linux/rental.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 
 /*
  * The value of an entry: RENTAL_ENTRY, the generation of its slot, the slot's
@@ -220,6 +221,18 @@ extern unsigned long rental_rented_pages;
 /* How many regions take new copies. */
 extern unsigned int rental_storing_regions;
 
+/**
+ * struct rental_scan - how many pages may be looked at to make room
+ * @plain: inactive ones, of which those without buffers are evicted
+ * @all: inactive ones after these, also with buffers
+ * @active: active ones, after all others
+ */
+struct rental_scan {
+	unsigned long plain;
+	unsigned long all;
+	unsigned long active;
+};
+
 /* Which page of which file is stored. */
 struct rental_owner {
 	u32 device;
@@ -233,11 +246,12 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 void *rental_use_up(void *entry, struct folio *folio, enum rental_counter why);
 size_t rental_read_copy(void *entry, const struct inode *inode, loff_t position,
 			struct iov_iter *iter);
-void rental_end_use(struct rental_region *region, struct rental_slot *slot);
-bool rental_replace(struct address_space *mapping, pgoff_t index, void *entry,
-		    struct folio *folio);
-void *rental_make_entry(const struct rental_region *region,
-			const struct rental_slot *slot);
+unsigned int rental_evict(struct address_space *mapping, struct folio **folios,
+			  unsigned int nr);
+unsigned int rental_replace(struct address_space *mapping,
+			    const struct rental_region *region,
+			    struct rental_slot **slots, struct folio **folios,
+			    unsigned int nr);
 void rental_list_init(struct rental_list *list);
 void rental_list_add(struct rental_region *region, struct rental_list *list,
 		     struct rental_slot *slot);
@@ -247,7 +261,8 @@ struct rental_list *rental_list_of(struct rental_region *region,
 				   const struct rental_slot *slot);
 bool rental_is_open(const struct rental_region *region,
 		    const struct rental_slot *slot);
-void rental_make_room(unsigned long pages, unsigned long *to_scan);
+unsigned int rental_make_room(struct folio **room, unsigned int pages,
+			      unsigned long more, struct rental_scan *scan);
 void rental_move_active(struct rental_region *region, unsigned long first,
 			unsigned long last, struct rental_active *active);
 struct rental_region *rental_new_region(const char *name, void *memory,
@@ -256,6 +271,17 @@ void rental_free_region(struct rental_region *region);
 void rental_drop_all(void);
 int rental_add_node(struct device_node *node, phys_addr_t start,
 		    phys_addr_t size);
+
+/* The entry that stands for a copy in i_pages. */
+static inline void *rental_make_entry(const struct rental_region *region,
+				      const struct rental_slot *slot)
+{
+	unsigned long value = slot->generation;
+
+	value = (value << RENTAL_SLOT_BITS) | (slot - region->slots);
+	value = (value << RENTAL_REGION_BITS) | region->number;
+	return xa_mk_value(RENTAL_ENTRY | value);
+}
 
 static inline void *rental_address(const struct rental_region *region,
 				   const struct rental_slot *slot)

@@ -3,8 +3,8 @@
  * Adaptive activation: what of rented memory was in use is moved to other
  * memory before it is returned, as far as there is room and time.
  *
- * Room is made of inactive, clean pages, a few at a time and only as long as it
- * is needed. What does not fit is dropped, as it would be without this.
+ * Room is made of clean pages that were not used for long, a few at a time and
+ * only as long as it is needed. What does not fit is dropped, as it would be without this.
  *
  * What is moved is found in the list of active copies, the newest first: copies
  * that are not active are not looked at. A folio takes the place of its copy's
@@ -12,8 +12,10 @@
  */
 #include <linux/fs.h>
 #include <linux/ktime.h>
+#include <linux/memcontrol.h>
+#include <linux/mm_inline.h>
 #include <linux/pagemap.h>
-#include <linux/sched/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/swap.h>
 
 #include "internal.h"
@@ -76,14 +78,14 @@ static unsigned int claim(struct cursor *at, struct rental_slot **claimed,
 
 		/* It was used meanwhile: from the newest on, once more. */
 		if (!is_active_copy(slot) || slot->generation != at->generation)
-			point_to(at, region->active.last);
+			at->next = region->active.last;
 	}
 	for (visited = 0; at->next != RENTAL_NO_SLOT && visited < MOST_VISITED &&
 	     nr < most; visited++) {
 		u32 number = at->next;
 		struct rental_slot *slot = &region->slots[number];
 
-		point_to(at, slot->prev);
+		at->next = slot->prev;
 		if (number < at->first || number > at->last ||
 		    slot->users == U8_MAX)
 			continue;
@@ -92,6 +94,7 @@ static unsigned int claim(struct cursor *at, struct rental_slot **claimed,
 		slot->users++;
 		claimed[nr++] = slot;
 	}
+	point_to(at, at->next);
 	spin_unlock_irq(&rental_lock);
 	return nr;
 }
@@ -102,116 +105,74 @@ static void release(struct rental_region *region, struct rental_slot **claimed,
 	unsigned int i;
 
 	spin_lock_irq(&rental_lock);
-	for (i = 0; i < nr; i++)
-		rental_end_use(region, claimed[i]);
+	for (i = 0; i < nr; i++) {
+		/* Nobody needs it in a list: its chunk is being returned. */
+		if (!--claimed[i]->users)
+			claimed[i]->state = RENTAL_FREE;
+	}
 	spin_unlock_irq(&rental_lock);
 }
 
-/* Pages for copies that are moved. */
-struct room {
-	struct page *pages[BATCH];
-	unsigned int nr;
-	unsigned long to_scan;
-};
-
-/* Where no pages are left of those that were made room for: a direct reclaim of one pass. */
-#define MAKE_ROOM	(GFP_NOIO | __GFP_NORETRY)
-#define ROOM_FLAGS	(__GFP_HIGHMEM | __GFP_MOVABLE | __GFP_NOWARN)
-
-/* So many pages, if there is room for them or it can be made. */
-static void get_room(struct room *room, unsigned int pages)
-{
-	if (room->nr >= pages)
-		return;
-	rental_make_room(pages - room->nr, &room->to_scan);
-	room->nr = alloc_pages_bulk_array(GFP_NOWAIT | ROOM_FLAGS, pages,
-					  room->pages);
-}
-
-static void leave_room(struct room *room)
-{
-	while (room->nr)
-		__free_page(room->pages[--room->nr]);
-}
-
-/* A folio of it, or one for which others have to go; NULL if there is none. */
-static struct folio *folio_from(struct room *room)
-{
-	struct page *page;
-
-	if (!room->nr)
-		return folio_alloc(MAKE_ROOM | ROOM_FLAGS, 0);
-	page = room->pages[--room->nr];
-	room->pages[room->nr] = NULL;
-	return page_folio(page);
-}
-
-/* The file of the last copy; pages that were evicted in a row are often of one. */
-struct place {
+/* Copies that are moved, and where to. */
+struct move {
+	struct rental_region *region;
 	struct super_block *sb;
-	struct inode *inode;
+	/* Unused pages; behind them those of them that were used in this round. */
+	struct folio *room[BATCH];
+	unsigned int nr_room;
+	struct rental_scan scan;
+	u64 start;
+	u64 ns;
+	bool is_near;
 };
 
-static void leave_inode(struct place *place)
+/*
+ * So near the end nobody else is let run by ourselves, as that could take until
+ * after it, and the clock is looked at for each page. That takes a tenth of the
+ * time of a copy: before, it is done for pages of one file together.
+ */
+#define NEAR_NS		(4 * NSEC_PER_MSEC)
+
+static bool is_late(struct move *move)
 {
-	if (place->inode)
-		iput(place->inode);
-	place->inode = NULL;
+	u64 ns = ktime_get_ns() - move->start;
+
+	move->is_near = ns + NEAR_NS >= move->ns;
+	return ns >= move->ns;
 }
 
-static void leave(struct place *place)
+static void let_others_run(const struct move *move)
 {
-	leave_inode(place);
-	if (place->sb)
-		drop_super(place->sb);
-	place->sb = NULL;
+	if (!move->is_near)
+		cond_resched();
 }
 
-/* Whether the file of a copy is there, and stays until leave(). */
-static bool go_to(struct place *place, const struct rental_slot *it)
+static void leave_super(struct move *move)
 {
-	if (place->sb && place->sb->s_dev != it->device)
-		leave(place);
-	if (!place->sb)
-		place->sb = try_get_super(it->device);
-	/* The last iput() of a file that is gone would wait for a thaw. */
-	if (!place->sb || place->sb->s_writers.frozen != SB_UNFROZEN)
-		return false;
-	/* Of a file without a name ours may become the last reference. */
-	if (place->inode &&
-	    (place->inode->i_ino != it->ino || !place->inode->i_nlink))
-		leave_inode(place);
-	if (!place->inode) {
-		struct inode *inode;
-
-		rcu_read_lock();
-		inode = find_inode_by_ino_rcu(place->sb, it->ino);
-		if (inode && inode->i_nlink)
-			place->inode = igrab(inode);
-		rcu_read_unlock();
-	}
-	return place->inode;
+	if (move->sb)
+		drop_super(move->sb);
+	move->sb = NULL;
 }
 
-static int move_to(struct address_space *mapping, struct folio *folio,
-		   const struct rental_region *region,
-		   const struct rental_slot *slot)
+/* Whether the file system of a copy is there, and stays until leave_super(). */
+static bool go_to_super(struct move *move, const struct rental_slot *slot)
 {
-	gfp_t gfp = mapping_gfp_constraint(mapping, MAKE_ROOM) | __GFP_NORETRY |
-		    __GFP_NOWARN;
+	if (move->sb && move->sb->s_dev != slot->device)
+		leave_super(move);
+	if (!move->sb)
+		move->sb = try_get_super(slot->device);
+	return move->sb;
+}
 
-	if (mem_cgroup_charge(folio, NULL, gfp))
-		return -ENOMEM;
-	copy_page(folio_address(folio), rental_address(region, slot));
-	flush_dcache_folio(folio);
-	__folio_mark_uptodate(folio);
-	folio_set_active(folio);
-	/* Else it was used meanwhile: who needs the page reads it. */
-	if (!rental_replace(mapping, slot->index, rental_make_entry(region, slot),
-			    folio))
-		return -ENOENT;
-	folio_add_lru(folio);
-	return 0;
+/* How many of these copies, from the first one on, are of one file. */
+static unsigned int count_of_file(struct rental_slot **slots, unsigned int nr)
+{
+	unsigned int i = 1;
+
+	while (i < nr && slots[i]->ino == slots[0]->ino &&
+	       slots[i]->device == slots[0]->device)
+		i++;
+	return i;
 }
 
 /* Whether pages of any kind will do for a file. */
@@ -220,27 +181,97 @@ static bool takes_any(struct address_space *mapping)
 	return !(mapping_gfp_mask(mapping) & (__GFP_DMA | __GFP_DMA32));
 }
 
-static int move_page(struct place *place, const struct rental_region *region,
-		     const struct rental_slot *slot, struct room *room)
+/*
+ * Moves copies of one file to the last of the unused pages. It takes no
+ * reference to the inode, as that could become the last one, whose iput() may
+ * wait for the disk. An inode that is evicted meanwhile loses these pages with
+ * its others, or is marked as exiting and gets none; its memory stays until
+ * rcu_read_unlock().
+ */
+static void move_of_file(struct move *move, struct rental_slot **slots,
+			 unsigned int nr)
 {
+	struct folio **folios = move->room + move->nr_room - nr;
+	struct inode *inode = find_inode_by_ino_rcu(move->sb, slots[0]->ino);
 	struct address_space *mapping;
-	struct folio *folio;
-	int error = -EAGAIN;
+	unsigned int i = nr;
 
-	if (!go_to(place, slot))
-		return -ENOENT;
-	folio = folio_from(room);
-	if (!folio)
-		return -ENOMEM;
-	mapping = place->inode->i_mapping;
-	if (takes_any(mapping) && filemap_invalidate_trylock_shared(mapping)) {
-		error = move_to(mapping, folio, region, slot);
-		filemap_invalidate_unlock_shared(mapping);
+	if (!inode)
+		return;
+	mapping = inode->i_mapping;
+	if (!takes_any(mapping) || !filemap_invalidate_trylock_shared(mapping))
+		return;
+	do {
+		i--;
+		copy_page(folio_address(folios[i]),
+			  rental_address(move->region, slots[i]));
+		flush_dcache_folio(folios[i]);
+	} while (i && !(move->is_near && is_late(move)));
+	move->nr_room -= rental_replace(mapping, move->region, slots + i,
+					folios + i, nr - i);
+	filemap_invalidate_unlock_shared(mapping);
+}
+
+/*
+ * Puts pages of one list of active pages and zone there, the first of those
+ * given: how many.
+ */
+static unsigned int add_to_list(struct folio **folios, unsigned int nr)
+{
+	struct lruvec *lruvec = folio_lruvec_lock_irq(folios[0]);
+	enum zone_type zone = folio_zonenum(folios[0]);
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		struct folio *folio = folios[i];
+
+		/* Those files are evictable; but it can have been mapped by now. */
+		if (folio_test_mlocked(folio) || folio_zonenum(folio) != zone ||
+		    !folio_matches_lruvec(folio, lruvec))
+			break;
+		list_add(&folio->lru, &lruvec->lists[LRU_ACTIVE_FILE]);
+		folio_set_lru(folio);
 	}
-	if (error)
-		folio_clear_active(folio);
-	folio_put(folio);
-	return error;
+	update_lru_size(lruvec, LRU_ACTIVE_FILE, zone, i);
+	unlock_page_lruvec_irq(lruvec);
+	return i;
+}
+
+/* Puts pages that files have got a moment ago into lists, where reclaim finds them. */
+static void add_to_lru(struct folio **folios, unsigned int nr)
+{
+	unsigned int i = 0;
+
+	while (i < nr) {
+		if (!lru_gen_enabled())
+			i += add_to_list(folios + i, nr - i);
+		/* It is in another list, or needs to be looked at. */
+		if (i < nr)
+			folio_add_lru(folios[i++]);
+	}
+	for (i = 0; i < nr; i++)
+		folio_put(folios[i]);
+}
+
+/* Moves copies, for each of which there is a page: how many. */
+static unsigned int move_all(struct move *move, struct rental_slot **slots,
+			     unsigned int nr)
+{
+	unsigned int i, end, before = move->nr_room;
+
+	for (i = 0; i < nr; i = end) {
+		end = i + count_of_file(slots + i, nr - i);
+		if (!go_to_super(move, slots[i]))
+			continue;
+		rcu_read_lock();
+		move_of_file(move, slots + i, end - i);
+		rcu_read_unlock();
+		if (is_late(move))
+			break;
+		let_others_run(move);
+	}
+	add_to_lru(move->room + move->nr_room, before - move->nr_room);
+	return before - move->nr_room;
 }
 
 /**
@@ -259,12 +290,13 @@ void rental_move_active(struct rental_region *region, unsigned long first,
 			unsigned long last, struct rental_active *active)
 {
 	struct cursor at = { .region = region, .first = first, .last = last };
+	struct move move = {
+		.region = region,
+		.start = ktime_get_ns(),
+		.ns = active->ns,
+	};
 	struct rental_slot *claimed[BATCH];
-	struct place place = {};
-	struct room room = {};
 	unsigned long wanted, most;
-	u64 start = ktime_get_ns();
-	int error = 0;
 
 	active->moved = 0;
 	active->dropped = 0;
@@ -272,26 +304,28 @@ void rental_move_active(struct rental_region *region, unsigned long first,
 		return;
 	wanted = begin_walk(&at);
 	most = min(active->pages, wanted);
-	room.to_scan = global_node_page_state(NR_INACTIVE_FILE);
-	while (active->moved < most && at.next != RENTAL_NO_SLOT && error != -ENOMEM &&
-	       ktime_get_ns() - start < active->ns) {
-		unsigned int i, nr;
+	move.scan.plain = global_node_page_state(NR_INACTIVE_FILE);
+	move.scan.all = move.scan.plain;
+	move.scan.active = global_node_page_state(NR_ACTIVE_FILE) / 2;
+	while (active->moved < most && at.next != RENTAL_NO_SLOT &&
+	       !is_late(&move)) {
+		unsigned int nr = min(BATCH, most - active->moved);
 
-		cond_resched();
-		nr = claim(&at, claimed, min(BATCH, most - active->moved));
-		if (!nr)
-			continue;
-		get_room(&room, nr);
-		for (i = 0; i < nr && error != -ENOMEM &&
-		     ktime_get_ns() - start < active->ns; i++) {
-			error = move_page(&place, region, claimed[i], &room);
-			active->moved += !error;
-			cond_resched();
-		}
+		if (move.nr_room < nr)
+			move.nr_room += rental_make_room(move.room + move.nr_room,
+							 nr - move.nr_room,
+							 most - active->moved,
+							 &move.scan);
+		let_others_run(&move);
+		if (!move.nr_room || is_late(&move))
+			break;
+		nr = claim(&at, claimed, min(nr, move.nr_room));
+		active->moved += move_all(&move, claimed, nr);
 		release(region, claimed, nr);
 	}
-	leave(&place);
-	leave_room(&room);
+	leave_super(&move);
+	while (move.nr_room)
+		folio_put(move.room[--move.nr_room]);
 	active->dropped = wanted - active->moved;
 	rental_count_many(RENTAL_MOVED, active->moved);
 	rental_count_many(RENTAL_DROPPED_ACTIVE, active->dropped);

@@ -7,6 +7,7 @@
 #include <linux/dax.h>
 #include <linux/hash.h>
 #include <linux/magic.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/page-flags.h>
@@ -150,39 +151,174 @@ size_t rental_read(struct kiocb *iocb, struct iov_iter *iter)
 	return copied;
 }
 
+/* The entry of a page; its neighbour's was often the last one. */
+static void *load_entry(struct xa_state *xas, pgoff_t index)
+{
+	if (!xas_not_node(xas->xa_node) && index == xas->xa_index + 1)
+		return xas_next(xas);
+	xas_set(xas, index);
+	return xas_load(xas);
+}
+
+/*
+ * What xas_store() and xas_init_marks() do for an entry of one page that was
+ * loaded last, where another one comes in its place: nothing is allocated or
+ * freed, and no other entry is looked at.
+ */
+static void replace_entry(struct xa_state *xas, void *old, void *entry)
+{
+	struct xa_node *node = xas->xa_node;
+	bool only_values;
+	xa_mark_t mark;
+
+	if (!node) {
+		xas_store(xas, entry);
+		xas_init_marks(xas);
+		return;
+	}
+	rcu_assign_pointer(node->slots[xas->xa_offset], entry);
+	for (mark = XA_MARK_0; mark < XA_MAX_MARKS; mark++)
+		if (unlikely(test_bit(xas->xa_offset, node->marks[mark])))
+			xas_clear_mark(xas, mark);
+	node->nr_values += xa_is_value(entry) - xa_is_value(old);
+	/* It lists nodes that have only these: most are listed, or not, as before. */
+	only_values = node->count == node->nr_values;
+	if (xas->xa_update && only_values == list_empty(&node->private_list))
+		xas->xa_update(node);
+}
+
+/* Pages of a file that were added, or taken away, in a row. */
+struct pages {
+	struct lruvec *lruvec;
+	long nr;
+};
+
+static void count_pages(struct address_space *mapping, const struct pages *pages)
+{
+	if (!pages->nr)
+		return;
+	mapping->nrpages += pages->nr;
+	__mod_lruvec_state(pages->lruvec, NR_FILE_PAGES, pages->nr);
+}
+
+static void count_page(struct address_space *mapping, struct pages *pages,
+		       const struct folio *folio, int change)
+{
+	struct lruvec *lruvec = folio_lruvec((struct folio *)folio);
+
+	if (lruvec != pages->lruvec) {
+		count_pages(mapping, pages);
+		pages->lruvec = lruvec;
+		pages->nr = 0;
+	}
+	pages->nr += change;
+}
+
+/* What __remove_mapping() does for a locked folio of i_pages, which is locked. */
+static bool evict(struct xa_state *xas, struct folio *folio)
+{
+	void *shadow;
+
+	if (load_entry(xas, folio->index) != folio || !folio_ref_freeze(folio, 2))
+		return false;
+	/* After the references, as it explains. */
+	if (folio_test_dirty(folio)) {
+		folio_ref_unfreeze(folio, 2);
+		return false;
+	}
+	trace_mm_filemap_delete_from_page_cache(folio);
+	shadow = rental_store(folio, workingset_eviction(folio, NULL));
+	replace_entry(xas, folio, shadow);
+	folio->mapping = NULL;
+	return true;
+}
+
 /**
- * rental_replace() - have a folio in i_pages in place of a copy
+ * rental_evict() - evict folios of one file
  * @mapping: the file
- * @index: page of it
- * @entry: the entry of its copy, which nobody else can use
- * @folio: a new folio with the copy's bytes: up to date, and charged
+ * @folios: locked folios of one page, to which there is one reference but for
+ *	the file's; those that were evicted come first then, and have none
+ * @nr: how many
+ *
+ * What is dirty, or used by somebody, stays.
+ * Return: how many were evicted.
+ */
+unsigned int rental_evict(struct address_space *mapping, struct folio **folios,
+			  unsigned int nr)
+{
+	XA_STATE(xas, &mapping->i_pages, 0);
+	unsigned int i, evicted = 0;
+	struct pages pages = {};
+
+	mapping_set_update(&xas, mapping);
+	spin_lock(&mapping->host->i_lock);
+	xas_lock_irq(&xas);
+	/* There must be no shadow entries then. */
+	if (mapping_exiting(mapping) || dax_mapping(mapping))
+		nr = 0;
+	for (i = 0; i < nr; i++) {
+		if (!evict(&xas, folios[i]))
+			continue;
+		count_page(mapping, &pages, folios[i], -1);
+		swap(folios[evicted], folios[i]);
+		evicted++;
+	}
+	count_pages(mapping, &pages);
+	xas_unlock_irq(&xas);
+	if (mapping_shrinkable(mapping))
+		inode_add_lru(mapping->host);
+	spin_unlock(&mapping->host->i_lock);
+	return evicted;
+}
+
+/**
+ * rental_replace() - have folios in i_pages in place of copies
+ * @mapping: the file
+ * @region: where the copies are
+ * @slots: the copies, which nobody else can use
+ * @folios: new folios with the copies' bytes, charged; those that are in the
+ *	file then come last
+ * @nr: how many
  *
  * It is what filemap_add_folio() does, but for what need not be looked for, and
- * no refault is counted. Whatever changes a page of a file that has no folio
- * takes its entry away before.
- * Return: whether the entry was there.
+ * no refault is counted; the lists of pages get them later. Whatever changes a
+ * page of a file that has no folio takes its entry away before.
+ * Return: how many entries were there.
  */
-bool rental_replace(struct address_space *mapping, pgoff_t index, void *entry,
-		    struct folio *folio)
+unsigned int rental_replace(struct address_space *mapping,
+			    const struct rental_region *region,
+			    struct rental_slot **slots, struct folio **folios,
+			    unsigned int nr)
 {
-	XA_STATE(xas, &mapping->i_pages, index);
+	XA_STATE(xas, &mapping->i_pages, 0);
+	unsigned int i, moved = 0;
+	struct pages pages = {};
 
 	mapping_set_update(&xas, mapping);
 	xas_lock_irq(&xas);
-	if (xas_load(&xas) != entry || atomic_read(excluded_of(mapping))) {
-		xas_unlock_irq(&xas);
-		return false;
+	/* Of an inode that is evicted nobody looks for new pages any more. */
+	if (mapping_exiting(mapping) || atomic_read(excluded_of(mapping)))
+		nr = 0;
+	for (i = nr; i--;) {
+		void *entry = rental_make_entry(region, slots[i]);
+		struct folio *folio = folios[i];
+
+		if (load_entry(&xas, slots[i]->index) != entry)
+			continue;
+		__folio_mark_uptodate(folio);
+		folio_set_active(folio);
+		folio_get(folio);
+		folio->mapping = mapping;
+		folio->index = slots[i]->index;
+		replace_entry(&xas, entry, folio);
+		count_page(mapping, &pages, folio, 1);
+		trace_mm_filemap_add_to_page_cache(folio);
+		moved++;
+		swap(folios[nr - moved], folios[i]);
 	}
-	folio_get(folio);
-	folio->mapping = mapping;
-	folio->index = index;
-	/* There is a node for the entry. */
-	xas_store(&xas, folio);
-	mapping->nrpages++;
-	__lruvec_stat_mod_folio(folio, NR_FILE_PAGES, 1);
+	count_pages(mapping, &pages);
 	xas_unlock_irq(&xas);
-	trace_mm_filemap_add_to_page_cache(folio);
-	return true;
+	return moved;
 }
 
 /**

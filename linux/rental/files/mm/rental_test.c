@@ -4,6 +4,7 @@
  * memory, and folios that belong to no file.
  */
 #include <kunit/test.h>
+#include <linux/fs.h>
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -11,6 +12,7 @@
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
 
+#include "internal.h"
 #include "rental.h"
 
 #define CHUNKS	3
@@ -403,6 +405,103 @@ static void rental_test_policy_stores_the_second_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), 'n');
 }
 
+/* A file with nothing but its pages. */
+static struct address_space *file_of(struct kunit *test)
+{
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	inode_init_once(inode);
+	spin_lock_init(&inode->i_lock);
+	atomic_set(&inode->i_count, 1);
+	inode->i_mode = S_IFREG;
+	inode->i_mapping = &inode->i_data;
+	inode->i_data.host = inode;
+	inode->i_data.a_ops = &empty_aops;
+	return &inode->i_data;
+}
+
+static void rental_test_what_is_used_is_not_evicted(struct kunit *test)
+{
+	struct address_space *mapping = file_of(test);
+	struct folio *folios[5], *dirty, *used;
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		folios[i] = folio_of(test, 'u');
+		__folio_set_locked(folios[i]);
+		KUNIT_ASSERT_EQ(test, __filemap_add_folio(mapping, folios[i], i + 1,
+							  GFP_KERNEL, NULL), 0);
+		folio_mark_uptodate(folios[i]);
+	}
+	dirty = folios[1];
+	used = folios[3];
+	folio_set_dirty(dirty);
+	folio_get(used);
+	KUNIT_EXPECT_EQ(test, rental_evict(mapping, folios, 5), 3);
+	KUNIT_EXPECT_EQ(test, mapping->nrpages, 2);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_NULL(test, folios[i]->mapping);
+		KUNIT_EXPECT_EQ(test, folio_ref_count(folios[i]), 0);
+		KUNIT_EXPECT_TRUE(test, xa_is_value(xa_load(&mapping->i_pages,
+							    folios[i]->index)));
+		folio_ref_unfreeze(folios[i], 1);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, xa_load(&mapping->i_pages, 2), dirty);
+	KUNIT_EXPECT_PTR_EQ(test, xa_load(&mapping->i_pages, 4), used);
+	folio_clear_dirty(dirty);
+	folio_put(used);
+	for (i = 0; i < 5; i++)
+		folio_unlock(folios[i]);
+	truncate_inode_pages(mapping, 0);
+	KUNIT_EXPECT_TRUE(test, mapping_empty(mapping));
+	for (i = 0; i < 5; i++)
+		folio_put(folios[i]);
+}
+
+static void rental_test_copies_are_replaced_where_they_are(struct kunit *test)
+{
+	struct address_space *mapping = file_of(test);
+	struct rental_slot *slots[3];
+	struct folio *folios[3];
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	for (i = 0; i < 3; i++) {
+		void *entry = store(test, i + 1, 'v');
+
+		slots[i] = &region->slots[i];
+		KUNIT_ASSERT_EQ(test, slots[i]->index, i + 1);
+		folios[i] = folio_of(test, 'v');
+		/* Another page has come in place of the second one. */
+		if (i == 1)
+			entry = xa_mk_value(1);
+		xa_store(&mapping->i_pages, i + 1, entry, GFP_KERNEL);
+	}
+	KUNIT_EXPECT_EQ(test, rental_replace(mapping, region, slots, folios, 3), 2);
+	KUNIT_EXPECT_EQ(test, mapping->nrpages, 2);
+	KUNIT_EXPECT_NULL(test, folios[0]->mapping);
+	KUNIT_EXPECT_EQ(test, folio_ref_count(folios[0]), 1);
+	for (i = 1; i < 3; i++) {
+		KUNIT_EXPECT_PTR_EQ(test, folios[i]->mapping, mapping);
+		KUNIT_EXPECT_NE(test, folios[i]->index, 2);
+		KUNIT_EXPECT_PTR_EQ(test, xa_load(&mapping->i_pages,
+						  folios[i]->index), folios[i]);
+		KUNIT_EXPECT_TRUE(test, folio_test_uptodate(folios[i]));
+		/* Only what is in a list may have it. */
+		folio_clear_active(folios[i]);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, xa_load(&mapping->i_pages, 2), xa_mk_value(1));
+	/* Of an inode that is being evicted no page is moved. */
+	mapping_set_exiting(mapping);
+	xa_store(&mapping->i_pages, 2, rental_make_entry(region, slots[1]),
+		 GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, rental_replace(mapping, region, slots + 1, folios, 1), 0);
+	truncate_inode_pages(mapping, 0);
+	for (i = 0; i < 3; i++)
+		folio_put(folios[i]);
+}
+
 static struct kunit_case rental_test_cases[] = {
 	KUNIT_CASE(rental_test_copy_is_used_once),
 	KUNIT_CASE(rental_test_oldest_makes_room),
@@ -419,6 +518,8 @@ static struct kunit_case rental_test_cases[] = {
 	KUNIT_CASE(rental_test_encrypted_files_need_a_scrub),
 	KUNIT_CASE(rental_test_drop_keeps_what_is_rented),
 	KUNIT_CASE(rental_test_policy_stores_the_second_time),
+	KUNIT_CASE(rental_test_what_is_used_is_not_evicted),
+	KUNIT_CASE(rental_test_copies_are_replaced_where_they_are),
 	{}
 };
 

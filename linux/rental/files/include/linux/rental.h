@@ -42,8 +42,8 @@ enum rental_scrub {
  * @dropped: set to how many that had been active were not
  *
  * Pages that were active when they were evicted, or were read since, are moved
- * to other memory, the last used first, after as many inactive and clean pages
- * of other memory have been freed.
+ * to other memory, the last used first, in place of clean pages there that were
+ * not used for longer.
  */
 struct rental_active {
 	unsigned long pages;
