@@ -103,6 +103,15 @@ impl Function {
         (0..count).filter(|block| self.is_label(*block))
     }
 
+    /// Of each block, those that lead to it, once for each way.
+    pub(crate) fn predecessors(&self) -> Vec<Vec<usize>> {
+        let mut before = vec![Vec::new(); self.blocks.len()];
+        for (from, block) in self.blocks.iter().enumerate() {
+            block.next.iter().for_each(|to| before[*to].push(from));
+        }
+        before
+    }
+
     /// Ways from block to block.
     pub(crate) fn edges(&self) -> usize {
         self.blocks.iter().map(|block| block.next.len()).sum()

@@ -59,11 +59,10 @@ pub(crate) fn natural_loops(function: &Function) -> Loops {
         graph.add_node(());
     }
     let node = |index: usize| NodeIndex::new(index);
-    let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let before = function.predecessors();
     for (index, block) in function.blocks.iter().enumerate() {
         for next in &block.next {
             graph.update_edge(node(index), node(*next), ());
-            before[*next].push(index);
         }
     }
     let dominators = simple_fast(&graph, node(function.entry));

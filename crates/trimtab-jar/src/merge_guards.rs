@@ -11,12 +11,8 @@ use crate::vars::{INDEX, Var, Vars};
 
 /// Merges them, in a function of which it is known what is live.
 pub(crate) fn merge_guards(summaries: &Summaries, function: &mut Function) {
-    let mut before: Vec<Vec<usize>> = vec![Vec::new(); function.blocks.len()];
-    for (from, block) in function.blocks.iter().enumerate() {
-        block.next.iter().for_each(|to| before[*to].push(from));
-    }
     let mut merged = false;
-    for (at, before) in before.iter().enumerate() {
+    for (at, before) in function.predecessors().iter().enumerate() {
         if let [from] = before.as_slice()
             && let Some(ins) = mergeable(&Facts::of(summaries, function), function, *from, at)
         {

@@ -25,13 +25,7 @@ pub(crate) struct Guard {
 
 /// Makes switches of the computed jumps of a function, after constants have been propagated.
 pub(crate) fn find_switches(image: &Image<'_>, function: &mut Function) {
-    let mut before: Vec<Vec<usize>> = vec![Vec::new(); function.blocks.len()];
-    for (index, block) in function.blocks.iter().enumerate() {
-        for next in &block.next {
-            before[*next].push(index);
-        }
-    }
-    for (at, before) in before.iter().enumerate() {
+    for (at, before) in function.predecessors().iter().enumerate() {
         if !matches!(function.blocks[at].end, End::Table { .. }) {
             continue;
         }

@@ -30,10 +30,7 @@ pub(super) fn is_dispatch(block: &Block) -> bool {
 /// For each block, whether parts that go on there have a copy of it, and no other is entered there.
 pub(super) fn copied(function: &Function) -> Vec<bool> {
     let count = function.blocks.len();
-    let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for (from, block) in function.blocks.iter().enumerate() {
-        block.next.iter().for_each(|to| before[*to].push(from));
-    }
+    let before = function.predecessors();
     let mut entered = vec![false; count];
     entered[function.entry] = true;
     for block in function.blocks.iter().filter(|block| is_dispatch(block)) {
