@@ -85,6 +85,11 @@ impl Setting {
         if matches!(self, Setting::Cpus | Setting::CpusFull) { 2 } else { 1 }
     }
 
+    /// How often it is booted at most, as long as nothing is noticed: whether two CPUs meet is chance.
+    pub fn boots(self) -> u32 {
+        if self.cpus() > 1 { 4 } else { 1 }
+    }
+
     /// Whether devices have little memory.
     pub fn is_small(self) -> bool {
         matches!(self, Setting::Small | Setting::Cpus | Setting::CpusFull)

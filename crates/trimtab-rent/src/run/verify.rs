@@ -279,10 +279,15 @@ impl<'work> MutantKernel<'work> {
         &self,
         mutant: &str,
         setting: Setting,
+        number: u32,
         observe: &dyn Observe,
     ) -> Result<(Ran, Vec<String>)> {
         let tests = setting == Setting::UnitTests;
         let mut arguments = vec![format!("rental_mutant={mutant}")];
+        if number > 0 {
+            // Nobody reads it: it is another boot, of which nothing is kept.
+            arguments.push(format!("trimtab.boot={number}"));
+        }
         arguments.extend(setting.arguments().iter().map(ToString::to_string));
         arguments.push(format!("kunit.enable={}", u8::from(tests)));
         let asked = BootOf {
@@ -303,7 +308,7 @@ impl<'work> MutantKernel<'work> {
 
     /// Where nothing is left out.
     fn control(&self, setting: Setting, observe: &dyn Observe) -> Result<OracleRun> {
-        let boot = self.boot("none", setting, observe);
+        let boot = self.boot("none", setting, 0, observe);
         oracle_run(CONTROLS, setting.name(), setting.cpus(), boot)
     }
 
@@ -326,18 +331,27 @@ impl<'work> MutantKernel<'work> {
         if control.is_none_or(|control| !control.first_error.is_empty()) {
             return Ok(of(false, format!("unknown: {setting} fails without it, too"), 0));
         }
-        Ok(match self.boot(mutant.name, mutant.setting, observe) {
-            Ok((ran, complaints)) => {
-                let sign = first_sign(&ran, &complaints)?;
-                let operations = ran.number_or_zero("verify", "operations");
-                of(sign.is_some(), sign.unwrap_or_default(), operations)
+        let boot = |number| -> Result<MutantRun> {
+            Ok(match self.boot(mutant.name, mutant.setting, number, observe) {
+                Ok((ran, complaints)) => {
+                    let sign = first_sign(&ran, &complaints)?;
+                    let operations = ran.number_or_zero("verify", "operations");
+                    of(sign.is_some(), sign.unwrap_or_default(), operations)
+                }
+                // A busy machine looks the same.
+                Err(error) if hangs(&error) => {
+                    of(false, "unknown: it did not end in time".to_owned(), 0)
+                }
+                Err(error) => of(true, death(error)?, 0),
+            })
+        };
+        let mut found = boot(0)?;
+        for number in 1..mutant.setting.boots() {
+            if !found.killed {
+                found = boot(number)?;
             }
-            // A busy machine looks the same.
-            Err(error) if hangs(&error) => {
-                of(false, "unknown: it did not end in time".to_owned(), 0)
-            }
-            Err(error) => of(true, death(error)?, 0),
-        })
+        }
+        Ok(found)
     }
 }
 
