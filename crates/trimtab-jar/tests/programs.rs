@@ -544,3 +544,34 @@ fn a_fault_names_the_functions_that_led_to_it() {
 fn lines_do_not_change_what_programs_do() {
     same_as_qemu("large", &[&["-O2", "-g"]]);
 }
+
+#[test]
+fn without_files_a_program_has_temporary_ones() {
+    let folder = TempDir::new().unwrap();
+    let (jar, _) = jar(&compile(folder.path(), "temporary", &["-O1"]));
+    let found = output(Command::new("java").arg("-jar").arg(&jar).current_dir(folder.path()));
+    let expected = "\
+tmpfile: done
+fgets: done
+some text
+mkstemp: done
+write: done
+rename: done
+rename out: Read-only file system
+mkdir: done
+access: done
+entry .
+entry ..
+entry directory
+entry moved
+result: Read-only file system
+/tmpx: Read-only file system
+/etc/passwd: No such file or directory
+mkdir: Read-only file system
+access: Read-only file system
+unlink: done
+too much: No space left on device
+unlink: done
+";
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), expected);
+}

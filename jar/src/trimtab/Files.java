@@ -15,6 +15,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import trimtab.embed.FileTree;
+import trimtab.embed.MemoryFiles;
 import trimtab.embed.Settings;
 
 /** The files of the program: streams, pipes, and the tree that it was given. */
@@ -48,10 +49,15 @@ final class Files {
   final Names names;
 
   Files(Settings settings) {
-    this(new Names(settings.files(), settings.directory()), settings.err());
+    this(new Names(tree(settings), settings.directory()), settings.err());
     files.add(Open.input(settings.in()));
     files.add(Open.output(settings.out()));
     files.add(Open.output(err));
+  }
+
+  /** What it was given, or temporary files in memory: as much as the program's own. */
+  private static FileTree tree(Settings settings) {
+    return settings.files() == null ? MemoryFiles.temporary((long) settings.memory() << 20) : settings.files();
   }
 
   private Files(Names names, OutputStream err) {
@@ -144,7 +150,7 @@ final class Files {
     if (path.equals(Names.NOTHING)) {
       return add(Open.nothing(flags));
     }
-    FileTree tree = names.tree(path);
+    FileTree tree = names.tree();
     FileTree.Info there = tree.info(path);
     boolean creates = (flags & CREATE) != 0;
     boolean writes = (flags & 3) != 0;
@@ -163,7 +169,7 @@ final class Files {
     if ((flags & DIRECTORY) != 0 && there != null) {
       return -Errors.ENOTDIR;
     }
-    if ((writes || there == null || (flags & TRUNCATE) != 0) && !tree.isWritable()) {
+    if ((writes || there == null || (flags & TRUNCATE) != 0) && !tree.isWritable(path)) {
       return -Errors.EROFS;
     }
     SeekableByteChannel channel = channel(tree, path, flags, there != null);

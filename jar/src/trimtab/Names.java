@@ -22,7 +22,6 @@ final class Names {
   /** Flag of {@code renameat2}. */
   private static final int NO_REPLACE = 1;
 
-  /** Null where there are no files. */
   private final FileTree tree;
 
   private String directory;
@@ -64,17 +63,14 @@ final class Names {
     return "/" + String.join("/", parts);
   }
 
-  /** The tree that a path is looked for in. */
-  FileTree tree(String path) throws IOException {
-    if (tree == null) {
-      throw new NoSuchFileException(path);
-    }
+  /** The tree that paths are looked for in. */
+  FileTree tree() {
     return tree;
   }
 
-  /** The same where what is there is to be changed. */
+  /** The same where what is at a path is to be changed. */
   FileTree changed(String path) throws IOException {
-    if (!tree(path).isWritable()) {
+    if (!tree.isWritable(path)) {
       throw new LinuxException(Errors.EROFS);
     }
     return tree;
@@ -82,7 +78,7 @@ final class Names {
 
   /** What is known of a file; it is missing where the path leads through what is no directory. */
   FileTree.Info info(String path) throws IOException {
-    FileTree.Info info = tree(path).info(path);
+    FileTree.Info info = tree.info(path);
     if (info == null) {
       throw missing(path);
     }
@@ -101,7 +97,7 @@ final class Names {
   }
 
   private boolean isDirectory(String path) throws IOException {
-    FileTree.Info info = tree(path).info(path);
+    FileTree.Info info = tree.info(path);
     return info != null && info.isDirectory();
   }
 
@@ -121,7 +117,7 @@ final class Names {
 
   /** Whether there is a directory, and no link to one. */
   boolean isOwnDirectory(String path) throws IOException {
-    FileTree.Info info = tree(path).linkInfo(path);
+    FileTree.Info info = tree.linkInfo(path);
     return info != null && info.isDirectory();
   }
 
@@ -156,11 +152,11 @@ final class Names {
   }
 
   int remove(String path, boolean directory) throws IOException {
-    FileTree.Info info = tree(path).linkInfo(path);
+    FileTree.Info info = tree.linkInfo(path);
     if (info == null) {
       throw missing(path);
     }
-    FileTree tree = changed(path);
+    changed(path);
     if (info.isDirectory() != directory) {
       return info.isDirectory() ? -Errors.EISDIR : -Errors.ENOTDIR;
     }
@@ -172,7 +168,8 @@ final class Names {
     if ((flags & ~NO_REPLACE) != 0) {
       return -Errors.EINVAL;
     }
-    FileTree tree = changed(source);
+    changed(source);
+    changed(target);
     if (flags != 0 && tree.linkInfo(source) != null && tree.linkInfo(target) != null) {
       throw new FileAlreadyExistsException(target);
     }
@@ -198,12 +195,12 @@ final class Names {
 
   int access(String path, int mode) throws IOException {
     info(path);
-    return (mode & 2) != 0 && !tree.isWritable() ? -Errors.EROFS : 0;
+    return (mode & 2) != 0 && !tree.isWritable(path) ? -Errors.EROFS : 0;
   }
 
   /** {@code readlink}: links are followed, and look like what they lead to. */
   int link(String path) throws IOException {
-    return tree(path).linkInfo(path) == null ? -Errors.of(missing(path)) : -Errors.EINVAL;
+    return tree.linkInfo(path) == null ? -Errors.of(missing(path)) : -Errors.EINVAL;
   }
 
   synchronized int enter(String path) throws IOException {

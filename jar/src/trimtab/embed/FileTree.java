@@ -19,6 +19,11 @@ public interface FileTree {
   /** Whether anything may be changed. */
   boolean isWritable();
 
+  /** Whether what a path names may be made, changed and removed, and what lies below it. */
+  default boolean isWritable(String path) {
+    return isWritable();
+  }
+
   /** What is known of a file; null where there is none. */
   Info info(String path) throws IOException;
 

@@ -40,8 +40,14 @@ public final class MemoryFiles implements FileTree {
 
   private static final int NAME = 200;
 
+  /** Where programs put what they need only while they run. */
+  private static final List<String> TEMPORARY = List.of("/tmp", "/var/tmp");
+
   private final TreeMap<String, Node> nodes = new TreeMap<>();
   private final long limit;
+
+  /** Whether only these may be changed. */
+  private boolean isTemporary;
   private long used;
   private long last;
 
@@ -57,6 +63,19 @@ public final class MemoryFiles implements FileTree {
   public MemoryFiles(long limit) {
     this.limit = limit;
     nodes.put("/", new Node(true, ++last));
+  }
+
+  /**
+   * Empty directories {@code /tmp} and {@code /var/tmp}, for as many bytes of temporary files; nothing else can be made, so that
+   * no result is written where nobody finds it.
+   */
+  public static MemoryFiles temporary(long limit) {
+    MemoryFiles files = new MemoryFiles(limit);
+    for (String path : List.of("/tmp", "/var", "/var/tmp")) {
+      files.nodes.put(path, new Node(true, ++files.last));
+    }
+    files.isTemporary = true;
+    return files;
   }
 
   private void take(long bytes) throws IOException {
@@ -127,6 +146,11 @@ public final class MemoryFiles implements FileTree {
   @Override
   public boolean isWritable() {
     return true;
+  }
+
+  @Override
+  public boolean isWritable(String path) {
+    return !isTemporary || TEMPORARY.stream().anyMatch(directory -> (path + "/").startsWith(directory + "/"));
   }
 
   @Override
@@ -236,8 +260,14 @@ public final class MemoryFiles implements FileTree {
       if (size > room) {
         throw new NoSpaceException("no file in memory can be larger than " + room + " bytes");
       }
-      take(room - node.bytes.length);
-      node.bytes = Arrays.copyOf(node.bytes, (int) room);
+      long more = room - node.bytes.length;
+      take(more);
+      try {
+        node.bytes = Arrays.copyOf(node.bytes, (int) room);
+      } catch (OutOfMemoryError e) {
+        used -= more;
+        throw new NoSpaceException("Java's heap has no " + room + " bytes for a file");
+      }
     } else if (size < node.size) {
       Arrays.fill(node.bytes, (int) size, node.size, (byte) 0);
     }

@@ -15,8 +15,8 @@ import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 /**
- * What an instance of a program is given. By default nothing: no arguments, no environment, empty input, no output, no
- * files but {@code /dev/null}, memory as {@link #memory} says, and no other limits.
+ * What an instance of a program is given. By default nothing: no arguments, no environment, empty input, no output, {@link
+ * #files no files} but {@code /dev/null} and temporary ones, memory as {@link #memory} says, and no other limits.
  */
 public final class Settings {
   /** In MiB. */
@@ -84,7 +84,10 @@ public final class Settings {
     return in(System.in).out(System.out).err(System.err);
   }
 
-  /** Its files. */
+  /**
+   * Its files. Without this {@code /tmp} and {@code /var/tmp} are empty directories for temporary files, which are in memory
+   * and may take as many bytes as {@link #memory} says; see {@link MemoryFiles#temporary}.
+   */
   public Settings files(FileTree files) {
     this.files = files;
     return this;
@@ -207,7 +210,7 @@ public final class Settings {
     return err;
   }
 
-  /** Its files; null for none. */
+  /** Its files; null for temporary ones only. */
   public FileTree files() {
     return files;
   }
