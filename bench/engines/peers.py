@@ -17,7 +17,8 @@ WASI_LIBRARIES = ["-lwasi-emulated-signal", "-lwasi-emulated-process-clocks"]
 # It has no setjmp: clang makes it of exceptions of WebAssembly. Nor has it locks of files.
 JUMPS = ["-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false", "-mexception-handling"]
 JUMPS += [f"-I{PEERS}/wasi", "-DL_tmpnam=20", str(PEERS / "wasi" / "lacks.c")]
-LACKS = {"lua": JUMPS, "mujs": JUMPS, "sqlite": ["-DSQLITE_OS_OTHER=1", str(PEERS / "wasi" / "files.c")]}
+NO_FILES = ["-DSQLITE_OS_OTHER=1", str(PEERS / "wasi" / "files.c")]
+LACKS = {"lua": JUMPS, "mujs": JUMPS, "sqlite": NO_FILES, "speedtest": NO_FILES}
 
 
 class Wasm:

@@ -17,6 +17,7 @@ PROGRAMS = {
     "lua": ("lua5.4", "src", "* !lua !luac"),
     "lz4": ("lz4", "lib", "lz4"),
     "mujs": ("mujs", ".", "one"),
+    "speedtest": ("sqlite3", ".", "sqlite3"),
     "sqlite": ("sqlite3", ".", "sqlite3"),
     "zlib": (
         "zlib",
@@ -29,7 +30,9 @@ TYPED = {"path": "Path", "life": "Life"}
 TYPES = ["int", "short", "float", "double"]
 # What also runs with its output to a file.
 WRITING = ["adpcm", "keys"]
-OPTIONS = {"sqlite": ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]}
+SQLITE = ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]
+# Also what SQLite has in files while it sorts.
+OPTIONS = {"sqlite": SQLITE, "speedtest": [*SQLITE, "-DSQLITE_TEMP_STORE=3"]}
 
 
 def names():
@@ -76,7 +79,7 @@ def arguments(name, work, log):
         return [str(KERNELS / f"{kernel}.c"), f"-DNUMBER={kind}"]
     package, folder, files = PROGRAMS[name]
     tree = debian_source(package, work, log)
-    if name == "sqlite":
+    if package == "sqlite3":
         tree = sqlite_in_one_file(tree, work, log)
     if name == "lua":
         # Debian's own header, which only says where shared objects are.
