@@ -107,6 +107,8 @@ pub(crate) struct Emitter<'a> {
     guarded: Vec<Guarded>,
     /// The block that comes next.
     following: Option<usize>,
+    /// Variables that are in the frame wherever they are set.
+    stored: Vars,
 }
 
 impl<'a> Emitter<'a> {
@@ -156,6 +158,7 @@ impl<'a> Emitter<'a> {
             file: context.lines.file(function.start),
             guarded: Vec::new(),
             following: None,
+            stored: Vars::NONE,
         };
         for var in others.without(parameters).iter() {
             emitter.code.zero(kind(var));
@@ -189,6 +192,17 @@ impl<'a> Emitter<'a> {
             self.drop_top(kind);
         } else {
             self.code.store(kind, slot);
+            self.store_through(var);
+        }
+    }
+
+    /// Has the frame the same value, if it is kept there all the time.
+    pub(super) fn store_through(&mut self, var: Var) {
+        if self.stored.has(var) {
+            // The frame is the first parameter of a part.
+            self.code.load(Kind::Cpu, 1);
+            self.get(var);
+            self.put_field(var);
         }
     }
 

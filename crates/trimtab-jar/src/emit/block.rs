@@ -155,6 +155,7 @@ impl Emitter<'_> {
         match i16::try_from(by) {
             Ok(by) if a == d && self.has_slot(d) && plan.source(at, a).is_none() => {
                 self.code.increment(self.slot(d), by);
+                self.store_through(d);
                 true
             }
             _ => false,

@@ -3,6 +3,8 @@
 use super::Emitter;
 use super::pieces::{Entries, changed, exits, exits_from, read};
 use crate::classfile::{Kind, Label};
+use crate::function::Function;
+use crate::liveness::Facts;
 use crate::vars::{Var, Vars};
 
 /// Makes what leaves a part for each block of others. Of its switches the way out is `leave`; `twice` says that a call can
@@ -20,7 +22,7 @@ pub(super) fn exit_stores(
     let (switches, others): (Vec<usize>, Vec<usize>) =
         part.iter().partition(|block| entries.dispatches.binary_search(block).is_ok());
     let others = exits_from(function, part, others.iter());
-    let changed = changed(&emitter.facts, function, part);
+    let changed = changed(&emitter.facts, function, part).without(emitter.stored);
     let needed = |exits: &[usize]| changed.and(read(function, exits));
     // What comes back to a call may find less than what is live behind it.
     let set = |exits: &[usize]| needed(if twice { &known } else { exits });
@@ -34,6 +36,31 @@ pub(super) fn exit_stores(
         emitter.hand_over(place, exit_stores.label(*set));
     }
     exit_stores
+}
+
+/// Blocks of a part that set a variable, at most, where that is stored by each of them.
+const FEW: usize = 3;
+
+/// Of what cases in other parts read, what only few blocks of a part set: these store it, and not the way out, which
+/// would have to have it in a register whatever case was before.
+pub(super) fn stored(
+    facts: &Facts<'_>,
+    function: &Function,
+    part: &[usize],
+    entries: &Entries,
+) -> Vars {
+    let switches: Vec<usize> =
+        part.iter().copied().filter(|at| entries.dispatches.binary_search(at).is_ok()).collect();
+    let by_switches = changed(facts, function, &switches);
+    let sets: Vec<Vars> = part.iter().map(|at| changed(facts, function, &[*at])).collect();
+    let read = read(function, &exits_from(function, part, switches.iter()));
+    let mut stored = Vars::NONE;
+    for var in read.without(by_switches).without(Vars::of(&[0])).iter() {
+        if sets.iter().filter(|set| set.has(var)).count() <= FEW {
+            stored.add(var);
+        }
+    }
+    stored
 }
 
 /// What has to be in the frame is put there by one sequence of stores, which each way enters

@@ -1,12 +1,12 @@
 //! A function as several methods, none of them larger than what is compiled.
 //!
 //! A driver makes a frame for the variables that cross from one method to another, and calls the
-//! methods one after another: each gets the block to begin at, takes what is live there out of the
+//! methods one after another: each gets the block to begin at, takes what is live there, and no more, out of the
 //! frame, and at its end puts back what it changed and others read. It returns where to go on: which
 //! method, in the upper half of the number, and where in that, in the lower.
 
 use super::dispatch::{copied, is_dispatch, with_copies};
-use super::exit_stores::exit_stores;
+use super::exit_stores::{exit_stores, stored};
 use super::explain::explain;
 use super::method::{has_second_return, variables};
 use super::partition::{PartLimits, crossings, part_of, parts};
@@ -26,7 +26,7 @@ const PIECE: &str = "(Ltrimtab/Cpu;Ltrimtab/Cpu;I)I";
 /// Bytes of a part, as far as single blocks allow. Far below what HotSpot compiles at all: it spends less time to
 /// compile them, and each takes less out of the frame. Of programs with large functions, as Lua and SQLite, the JVM
 /// compiles in less time of the processor than with parts near that limit.
-const PART: usize = 1500;
+const PART: usize = 1200;
 /// The same of what is hot by a profile, where that has it whole: so large a method is compiled late, and pays only if
 /// it is hardly ever left.
 const HOT_PART: usize = 7000;
@@ -249,11 +249,25 @@ fn piece(
     let (mut emitter, ints) = Emitter::piece(context, function, class, vars);
     let [frame, begin, state, low] = ints;
     let live = needed(context, function, part, number, entries).and(vars);
-    for var in live.iter() {
-        emitter.code.load(Kind::Cpu, frame);
-        emitter.get_from(var);
-        emitter.set(var);
-    }
+    let is_here = |place: &i32| (*place >> 16) as usize == number;
+    let entered: Vec<(usize, i32)> = part
+        .iter()
+        .filter_map(|index| Some((*index, *entries.blocks.get(index)?)))
+        .filter(|(_, place)| is_here(place))
+        .collect();
+    // What comes back to a call needs all of it.
+    let everywhere = match twice {
+        true => live,
+        false => entered.iter().fold(live, |all, (at, _)| all.and(function.blocks[*at].live_in)),
+    };
+    let load = |emitter: &mut Emitter<'_>, vars: Vars| {
+        for var in vars.iter() {
+            emitter.code.load(Kind::Cpu, frame);
+            emitter.get_from(var);
+            emitter.set(var);
+        }
+    };
+    load(&mut emitter, everywhere);
     let leave = emitter.code.label();
     emitter.handover = Some(Handover { state, leave });
     find_cases(&mut emitter, part, number, entries);
@@ -266,15 +280,24 @@ fn piece(
     let returns: Vec<(u32, Label, i32)> = entries
         .returns
         .iter()
-        .filter(|(_, place)| (*place >> 16) as usize == number)
+        .filter(|(_, place)| is_here(place))
         .map(|(pc, place)| (*pc, emitter.code.label(), *place))
         .collect();
-    let mut cases: Vec<(i32, Label)> = part
-        .iter()
-        .filter_map(|index| Some((*entries.blocks.get(index)?, emitter.labels[*index])))
-        .filter(|(place, _)| (*place >> 16) as usize == number)
-        .chain(returns.iter().map(|(_, label, place)| (*place, *label)))
-        .collect();
+    // Where some entries need more than all do, they take it before they go on.
+    let mut takes = Vec::new();
+    let mut cases: Vec<(i32, Label)> =
+        returns.iter().map(|(_, label, place)| (*place, *label)).collect();
+    for (index, place) in &entered {
+        let more = function.blocks[*index].live_in.and(live).without(everywhere);
+        let label = match more == Vars::NONE {
+            true => emitter.labels[*index],
+            false => emitter.code.label(),
+        };
+        if more != Vars::NONE {
+            takes.push((label, more, emitter.labels[*index]));
+        }
+        cases.push((*place, label));
+    }
     cases.sort_unstable_by_key(|(place, _)| *place);
     emitter.code.load(Kind::Int, begin);
     let lost = emitter.code.label();
@@ -282,6 +305,14 @@ fn piece(
     emitter.code.bind(lost);
     emitter.run_time("trimtab/Jump", "lost", "()V", 0, None);
     emitter.never();
+    for (label, more, block) in takes {
+        emitter.code.bind(label);
+        load(&mut emitter, more);
+        emitter.code.jump(op::GOTO, block, 0);
+    }
+    if !twice {
+        emitter.stored = stored(&facts, function, part, entries);
+    }
     emitter.code.bind(start);
     let first = part.first().copied().unwrap_or_default();
     let order = emitter.order(part, first, &[]);
