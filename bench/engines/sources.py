@@ -29,11 +29,20 @@ TYPED = {"path": "Path", "life": "Life"}
 TYPES = ["int", "short", "float", "double"]
 # What also runs with its output to a file.
 WRITING = ["adpcm", "keys"]
+# Functions that call each other most.
+CALLED = {
+    "calls": ["kernel", "first", "second", "third"],
+    "path": ["kernel", "search", "take", "reach", "rise", "place", "before"],
+    "adpcm": ["kernel", "encode", "decode", "clamp"],
+    "keys": ["x25519", "invert", "multiply", "add", "subtract", "carry", "bits"],
+}
+# What only runs where it is asked for: it compares ways to translate.
+FURTHER = ["calls"]
 OPTIONS = {"sqlite": ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]}
 
 
 def names():
-    """All programs, kernels first."""
+    """All programs, kernels first, but for further ones."""
     kernels = sorted(file.stem for file in KERNELS.iterdir() if file.suffix in (".c", ".cpp"))
     kernels += [f"{kernel}-file" for kernel in WRITING]
     return kernels + [f"{kernel}-{kind}" for kernel in TYPED for kind in TYPES] + sorted(PROGRAMS)
@@ -66,7 +75,7 @@ def sqlite_in_one_file(tree, work, log):
 
 def arguments(name, work, log):
     """What a compiler is given for a program: its files and options."""
-    for own in (KERNELS / f"{name}.c", KERNELS / f"{name}.cpp"):
+    for own in (KERNELS / f"{name}.c", KERNELS / f"{name}.cpp", KERNELS / "further" / f"{name}.c"):
         if own.exists():
             return [str(own)]
     if "-" in name:
