@@ -5,7 +5,7 @@ a folder of its own."""
 import pathlib
 
 from processes import step
-from sources import CALLED, HERE, KERNELS, TYPED, TYPES, is_cplusplus
+from sources import CALLED, HERE, IN_ONE_LOOP, KERNELS, TYPED, TYPES, is_cplusplus
 
 
 class Built:
@@ -119,10 +119,21 @@ class CoLocatedJar(JarWithCalls):
     """The same with the functions that call each other most as one method."""
 
     name = "jar-co-located"
+    together = CALLED
+
+    def has(self, program):
+        return program.split("-")[0] in self.together
 
     def build(self, source, folder, log):
-        names = ",".join(CALLED[log.stem.split("-")[0]])
+        names = ",".join(self.together[log.stem.split("-")[0]])
         return self.translate(self.compile(source, folder, log), folder / "program.jar", log, "--co-locate", names)
+
+
+class OneLoopJar(CoLocatedJar):
+    """Of these only such as one loop calls: else the method has loops with several ways in, which HotSpot hardly optimises."""
+
+    name = "jar-one-loop"
+    together = IN_ONE_LOOP
 
 
 class Qemu(Mips):

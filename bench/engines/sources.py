@@ -36,6 +36,12 @@ CALLED = {
     "adpcm": ["kernel", "encode", "decode", "clamp"],
     "keys": ["x25519", "invert", "multiply", "add", "subtract", "carry", "bits"],
 }
+# Of these, functions that are called in one loop only, and from nowhere else.
+IN_ONE_LOOP = {
+    "path": ["kernel", "search", "take", "reach", "rise"],
+    "adpcm": ["kernel", "encode"],
+    "keys": ["x25519", "add", "subtract"],
+}
 # What only runs where it is asked for: it compares ways to translate.
 FURTHER = ["calls"]
 OPTIONS = {"sqlite": ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]}
