@@ -5,7 +5,7 @@ a folder of its own."""
 import pathlib
 
 from processes import step
-from sources import HERE, KERNELS, TYPED, TYPES, is_cplusplus
+from sources import CALLED, HERE, IN_ONE_LOOP, KERNELS, TYPED, TYPES, is_cplusplus
 
 
 class Built:
@@ -61,26 +61,30 @@ class Java(Engine):
 
 
 class Mips(Engine):
-    """Both ways of running a program for MIPS share its file."""
+    """All ways of running a program for MIPS that is compiled alike share its file."""
+
+    file = "mips"
+    options = ["-O2"]
 
     def compile(self, source, folder, log):
-        file = folder.parent / "mips"
+        file = folder.parent / self.file
         if not file.exists():
             compiler = "g++" if is_cplusplus(source) else "gcc"
-            step([f"mipsel-linux-gnu-{compiler}", "-O2", "-static", *source, "-o", file, "-lm"], HERE, log, "gcc for MIPS")
+            command = [f"mipsel-linux-gnu-{compiler}", *self.options, "-static", *source, "-o", file, "-lm"]
+            step(command, HERE, log, "gcc for MIPS")
         return file
 
 
 class Jar(Mips):
     name = "jar"
 
-    def __init__(self, trimtab, java):
-        self.trimtab, self.java = trimtab, java
+    def __init__(self, trimtab, java, java_options=()):
+        self.trimtab, self.java = trimtab, [java, *java_options]
 
     def translate(self, file, jar, log, *options):
         step([self.trimtab, "--quiet", "jar", file, "-o", jar, *options], HERE, log, "trimtab jar")
         # The folder of the process, as for all, is where a program writes.
-        return Built([self.java, "-Dtrimtab.root=.", "-Dtrimtab.write=true", "-jar", jar], [jar])
+        return Built([*self.java, "-Dtrimtab.root=.", "-Dtrimtab.write=true", "-jar", jar], [jar])
 
     def build(self, source, folder, log):
         return self.translate(self.compile(source, folder, log), folder / "program.jar", log)
@@ -97,6 +101,39 @@ class ProfiledJar(Jar):
         run = [counting[0], f"-Dtrimtab.profile={profile}", *counting[1:], "2"]
         step(run, folder, log, "the jar that counts")
         return self.translate(file, folder / "program.jar", log, "--profile-use", profile)
+
+
+class JarWithCalls(Jar):
+    """Compiled for size, as the paper on co-location has it, and with the functions and calls that the source has: else
+    compilers leave few."""
+
+    name = "jar-calls"
+    file = "mips-calls"
+    options = ["-Os", "-fno-inline", "-fno-ipa-sra", "-fno-ipa-cp"]
+
+    def has(self, program):
+        return program.split("-")[0] in CALLED
+
+
+class CoLocatedJar(JarWithCalls):
+    """The same with the functions that call each other most as one method."""
+
+    name = "jar-co-located"
+    together = CALLED
+
+    def has(self, program):
+        return program.split("-")[0] in self.together
+
+    def build(self, source, folder, log):
+        names = ",".join(self.together[log.stem.split("-")[0]])
+        return self.translate(self.compile(source, folder, log), folder / "program.jar", log, "--co-locate", names)
+
+
+class OneLoopJar(CoLocatedJar):
+    """Of these only such as one loop calls: else the method has loops with several ways in, which HotSpot hardly optimises."""
+
+    name = "jar-one-loop"
+    together = IN_ONE_LOOP
 
 
 class Qemu(Mips):

@@ -33,10 +33,25 @@ WRITING = ["adpcm", "keys"]
 SQLITE = ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]
 # Also what SQLite has in files while it sorts.
 OPTIONS = {"sqlite": SQLITE, "speedtest": [*SQLITE, "-DSQLITE_TEMP_STORE=3"]}
+# Functions that call each other most.
+CALLED = {
+    "calls": ["kernel", "first", "second", "third"],
+    "path": ["kernel", "search", "take", "reach", "rise", "place", "before"],
+    "adpcm": ["kernel", "encode", "decode", "clamp"],
+    "keys": ["x25519", "invert", "multiply", "add", "subtract", "carry", "bits"],
+}
+# Of these, functions that are called in one loop only, and from nowhere else.
+IN_ONE_LOOP = {
+    "path": ["kernel", "search", "take", "reach", "rise"],
+    "adpcm": ["kernel", "encode"],
+    "keys": ["x25519", "add", "subtract"],
+}
+# What only runs where it is asked for: it compares ways to translate.
+FURTHER = ["calls"]
 
 
 def names():
-    """All programs, kernels first."""
+    """All programs, kernels first, but for further ones."""
     kernels = sorted(file.stem for file in KERNELS.iterdir() if file.suffix in (".c", ".cpp"))
     kernels += [f"{kernel}-file" for kernel in WRITING]
     return kernels + [f"{kernel}-{kind}" for kernel in TYPED for kind in TYPES] + sorted(PROGRAMS)
@@ -69,7 +84,7 @@ def sqlite_in_one_file(tree, work, log):
 
 def arguments(name, work, log):
     """What a compiler is given for a program: its files and options."""
-    for own in (KERNELS / f"{name}.c", KERNELS / f"{name}.cpp"):
+    for own in (KERNELS / f"{name}.c", KERNELS / f"{name}.cpp", KERNELS / "further" / f"{name}.c"):
         if own.exists():
             return [str(own)]
     if "-" in name:

@@ -4,9 +4,11 @@
 //! - `value`: operands, and what has a value
 //! - `block`: the instructions of a block, and its end
 //! - `call`: how functions call each other
+//! - `co_located`: functions that share one method
 //! - `compare`: comparisons, and what they choose
 //! - `counts`: counters of blocks
 //! - `dispatch`: switches with many cases in a function of several parts
+//! - `group_code`: the functions of a method that several share, while it is made
 //! - `explain`: how a function was cut
 //! - `landing`: where exceptions go on that leave a call
 //! - `meter`: counts of instructions
@@ -18,11 +20,13 @@
 
 mod block;
 mod call;
+mod co_located;
 mod compare;
 mod counts;
 mod dispatch;
 mod exit_stores;
 mod explain;
+mod group_code;
 mod landing;
 mod meter;
 mod method;
@@ -34,18 +38,21 @@ mod pointer;
 mod value;
 
 pub(crate) use call::Shape;
+pub(crate) use co_located::{CoLocated, co_located, entry};
 pub(crate) use method::whole;
 pub(crate) use outline::LoopMethod;
 pub(crate) use pieces::split;
 pub(crate) use pointer::pointer;
 
 use crate::classfile::{Class, Code, Kind, Label};
+use crate::co_location::Groups;
 use crate::function::Function;
 use crate::lines::Lines;
 use crate::liveness::{Facts, Summaries};
 use crate::profile::Profile;
 use crate::vars::{COUNT, Var, Vars, kind};
 use dispatch::Dispatch;
+use group_code::GroupCode;
 use landing::Guarded;
 use rustc_hash::FxHashMap;
 
@@ -74,6 +81,8 @@ pub(crate) struct Context<'a> {
     pub(crate) counters: Option<&'a FxHashMap<u32, u32>>,
     /// How often blocks ran in a run before.
     pub(crate) profile: &'a Profile,
+    /// Functions that share methods.
+    pub(crate) groups: &'a Groups<'a>,
 }
 
 /// How a method hands over to others of the same function.
@@ -109,6 +118,8 @@ pub(crate) struct Emitter<'a> {
     following: Option<usize>,
     /// Variables that are in the frame wherever they are set.
     stored: Vars,
+    /// If this is the method of several functions, these.
+    group: Option<GroupCode<'a>>,
 }
 
 impl<'a> Emitter<'a> {
@@ -159,6 +170,7 @@ impl<'a> Emitter<'a> {
             guarded: Vec::new(),
             following: None,
             stored: Vars::NONE,
+            group: None,
         };
         for var in others.without(parameters).iter() {
             emitter.code.zero(kind(var));

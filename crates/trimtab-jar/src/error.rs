@@ -89,7 +89,36 @@ pub enum JarError {
         /// What was found, what was expected.
         what: String,
     },
+    /// A function cannot share a method with others.
+    #[error("{name} cannot be co-located: {why}")]
+    CoLocated {
+        /// Its name, as it was given.
+        name: String,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// Functions that were to share a method are too large for that.
+    #[error(
+        "{} take {bytes} bytes as one method, of which HotSpot compiles none of more than {limit}: leave out {}",
+        list(sizes), leave_out.join(" and ")
+    )]
+    CoLocatedSize {
+        /// Bytes of each function.
+        sizes: Vec<(String, usize)>,
+        /// Bytes of the method.
+        bytes: usize,
+        /// The most that there may be.
+        limit: usize,
+        /// Functions without which the others fit, or all but one.
+        leave_out: Vec<String>,
+    },
     /// The archive could not be put together.
     #[error("the jar cannot be written: {0}")]
     Archive(String),
+}
+
+fn list(sizes: &[(String, usize)]) -> String {
+    let texts: Vec<String> =
+        sizes.iter().map(|(name, bytes)| format!("{name} ({bytes})")).collect();
+    texts.join(", ")
 }

@@ -78,18 +78,31 @@ impl Function {
 
     /// The functions that it calls or leaves for, by address.
     pub(crate) fn callees(&self) -> BTreeSet<u32> {
-        let mut found = BTreeSet::new();
+        self.calls().into_iter().collect()
+    }
+
+    /// Where each call that it makes or ends with leads, as far as that is known.
+    pub(crate) fn calls(&self) -> Vec<u32> {
+        let mut found = Vec::new();
         for block in &self.blocks {
             for ins in &block.ins {
                 if let Op::Call(Callee::At(to)) = ins.op {
-                    found.insert(to);
+                    found.push(to);
                 }
             }
             if let End::Tail(Callee::At(to)) = block.end {
-                found.insert(to);
+                found.push(to);
             }
         }
         found
+    }
+
+    /// Whether it can return.
+    pub(crate) fn gives_back(&self) -> bool {
+        let is_end = |end: &End| {
+            matches!(end, End::Return | End::Tail(_) | End::Table { is_goto: false, .. })
+        };
+        self.blocks.iter().any(|block| is_end(&block.end))
     }
 
     /// Whether code makes the address of this block.

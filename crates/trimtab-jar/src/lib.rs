@@ -19,6 +19,7 @@
 mod archive;
 mod bindings;
 mod classfile;
+mod co_location;
 mod constants;
 mod emit;
 mod error;
@@ -56,5 +57,5 @@ pub use bindings::{export_class, import_interface, stubs};
 pub use error::JarError;
 pub use header::{CType, Header, Parameter, Prototype, read_header};
 pub use profile::Profile;
-pub use report::{Part, Report, SplitFunction};
+pub use report::{CoLocatedFunctions, Part, Report, SplitFunction};
 pub use translate::{Entry, Options, Translation, exported, translate, translate_with};

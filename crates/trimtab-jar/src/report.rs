@@ -43,6 +43,22 @@ pub struct SplitFunction {
     pub parts: Vec<Part>,
 }
 
+/// Functions that share one method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "run", derive(serde::Serialize))]
+pub struct CoLocatedFunctions {
+    /// Their names.
+    pub names: Vec<String>,
+    /// The method.
+    pub method: String,
+    /// Bytes of its Java code.
+    pub bytes: usize,
+    /// Calls from one of them to another that are jumps.
+    pub jumps: usize,
+    /// Those that are calls.
+    pub calls: usize,
+}
+
 /// What a translation did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
@@ -62,6 +78,8 @@ pub struct Report {
     pub loses_exceptions: bool,
     /// Functions that were cut.
     pub split: Vec<SplitFunction>,
+    /// Functions that share methods.
+    pub co_located: Vec<CoLocatedFunctions>,
     /// Places within functions that code may jump to by their addresses, as labels of GNU's dialect of C.
     pub labels: usize,
     /// Names of functions with instructions that are not known: reaching one stops the program.

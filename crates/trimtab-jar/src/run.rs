@@ -9,7 +9,7 @@ pub use library::{Exports, Imports, write_stubs};
 
 use crate::error::JarError;
 use crate::profile::Profile;
-use crate::report::{Report, SplitFunction};
+use crate::report::{CoLocatedFunctions, Report, SplitFunction};
 use crate::translate::{Options, exported, translate_with};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -81,6 +81,8 @@ pub struct Request {
     pub profile_generate: bool,
     /// Profiles of earlier runs, which add up.
     pub profile_use: Vec<PathBuf>,
+    /// Functions that share a method, by names or addresses: so each group of these.
+    pub co_locate: Vec<Vec<String>>,
 }
 
 /// What was done; as JSON of the schema `trimtab.jar/1`.
@@ -104,6 +106,8 @@ pub struct Summary {
     pub seconds: f64,
     /// Functions that were cut into several methods.
     pub split: Vec<SplitFunction>,
+    /// Functions that share methods.
+    pub co_located: Vec<CoLocatedFunctions>,
     /// Names of all functions that something reaches.
     #[serde(skip)]
     pub names: BTreeSet<String>,
@@ -169,6 +173,7 @@ pub fn run(request: &Request) -> Result<Summary, RunError> {
         metered: request.metered,
         counted: request.profile_generate,
         profile: profile(&request.profile_use, &elf)?,
+        co_located: request.co_locate.clone(),
     };
     let wrong = |source| RunError::Translate { program: path.clone(), source };
     let addresses = exported(&elf, &options.exports).map_err(wrong)?;
@@ -235,6 +240,7 @@ fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summa
         bytes: Sizes { elf: report.elf_bytes, jar },
         seconds,
         split,
+        co_located: report.co_located,
         names: report.names,
         unknown: report.unknown,
         too_large: report.too_large,

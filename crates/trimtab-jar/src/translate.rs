@@ -1,8 +1,11 @@
 //! From a program to classes.
 
 use crate::classfile::{Class, access};
+use crate::co_location::{Group, Groups};
 use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate, prune};
-use crate::emit::{Context, HUGE, Home, LoopMethod, Shape, pointer, split, whole};
+use crate::emit::{
+    CoLocated, Context, HUGE, Home, LoopMethod, Shape, co_located, entry, pointer, split, whole,
+};
 use crate::error::JarError;
 use crate::floats::{quiet, sets_rounding};
 use crate::four_words::{left_results, take_results};
@@ -15,7 +18,7 @@ use crate::liveness::{Summaries, returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
 use crate::merge_guards::merge_guards;
 use crate::profile::{Profile, blocks, first_blocks};
-use crate::report::{Report, SplitFunction};
+use crate::report::{CoLocatedFunctions, Report, SplitFunction};
 use crate::return_types::computed_results;
 use crate::sink::sink;
 use crate::stand_ins::{calling, stand_ins};
@@ -69,6 +72,8 @@ pub struct Options {
     pub counted: bool,
     /// How often blocks ran: it decides where large functions are cut.
     pub profile: Profile,
+    /// Functions that share a method, by names or addresses as `0x401000`: so each group of these.
+    pub co_located: Vec<Vec<String>>,
 }
 
 /// Translates a statically linked MIPS32 program: the bytes of its ELF file.
@@ -85,13 +90,13 @@ pub fn translate(elf: &[u8]) -> Result<Translation, JarError> {
 /// The same in the way that `options` say.
 ///
 /// # Errors
-/// As [`translate`], and where a function is missing that Java is to call.
+/// As [`translate`], and where a function is missing that Java is to call, or functions cannot be co-located.
 pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarError> {
     let mut image = Image::read(elf)?;
     image.export(&options.exports)?;
     let mut left_out = BTreeSet::new();
     loop {
-        let translation = translated(&mut image, elf, options, &mut left_out);
+        let translation = translated(&mut image, elf, options, &mut left_out)?;
         // Who calls what has no Java code has to know: else once more.
         if translation.report.too_large.len() == left_out.len() {
             return Ok(translation);
@@ -105,7 +110,7 @@ fn translated(
     elf: &[u8],
     options: &Options,
     left_out: &mut BTreeSet<u32>,
-) -> Translation {
+) -> Result<Translation, JarError> {
     // Long: the translation, step by step.
     let mut functions = find_functions(image, options.metered, left_out);
     if !image.named {
@@ -161,16 +166,19 @@ fn translated(
     let (lines, metered) = (&image.lines, options.metered);
     let counters = options.counted.then(|| first_blocks(&functions));
     let (counters, profile) = (counters.as_ref(), &options.profile);
+    let groups = &groups(image, options, &functions, &summaries)?;
     let context =
-        Context { homes: &homes, summaries: &summaries, lines, metered, counters, profile };
+        Context { homes: &homes, summaries: &summaries, lines, metered, counters, profile, groups };
 
     let numbered: Vec<(&Function, usize)> = functions.iter().zip(class_of).collect();
     let classes: Vec<&[(&Function, usize)]> = numbered.chunk_by(|a, b| a.1 == b.1).collect();
-    let made: Vec<MadeClass> = classes.into_par_iter().map(|of| made_class(&context, of)).collect();
+    let made: Result<Vec<MadeClass>, JarError> =
+        classes.into_par_iter().map(|of| made_class(&context, of)).collect();
     let mut entries = Vec::new();
-    for made in made {
+    for made in made? {
         entries.push(made.entry);
         report.split.extend(made.split);
+        report.co_located.extend(made.co_located);
         report.full_classes += made.full;
         left_out.extend(made.too_large);
     }
@@ -195,7 +203,18 @@ fn translated(
     }
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     report.classes = entries.iter().filter(|entry| entry.path.ends_with(".class")).count();
-    Translation { entries, report }
+    Ok(Translation { entries, report })
+}
+
+/// The functions that share methods.
+fn groups<'a>(
+    image: &Image<'_>,
+    options: &Options,
+    functions: &'a [Function],
+    summaries: &Summaries,
+) -> Result<Groups<'a>, JarError> {
+    let known = image.functions.values().map(|(_, name)| name.clone()).collect();
+    Groups::new(&options.co_located, functions, summaries, &known, image.entry)
 }
 
 /// Addresses of the functions that Java calls, by their names, with those of `main`, `malloc` and `free`; nothing where
@@ -211,6 +230,7 @@ pub fn exported(elf: &[u8], names: &BTreeSet<String>) -> Result<BTreeMap<String,
 struct MadeClass {
     entry: Entry,
     split: Vec<SplitFunction>,
+    co_located: Vec<CoLocatedFunctions>,
     /// How many functions found the pool of constants grown large.
     full: usize,
     /// Functions that do not fit.
@@ -218,14 +238,21 @@ struct MadeClass {
 }
 
 /// The class of these functions, which are all of one file.
-fn made_class(context: &Context<'_>, functions: &[(&Function, usize)]) -> MadeClass {
+fn made_class(
+    context: &Context<'_>,
+    functions: &[(&Function, usize)],
+) -> Result<MadeClass, JarError> {
     let number = functions.first().map_or(0, |(_, number)| *number);
     let mut class = Class::new(&format!("program/Code{number}"), "java/lang/Object");
     let file = functions.first().and_then(|(first, _)| context.lines.file(first.start));
     class.source = file.and_then(|file| context.lines.name(file)).map(str::to_owned);
     let (mut split, mut full, mut too_large) = (Vec::new(), 0, Vec::new());
+    let mut co_located = Vec::new();
     for (function, _) in functions {
         let Some(home) = context.homes.get(&function.start) else { continue };
+        if let Some(group) = context.groups.made_with(function.start) {
+            co_located.push(co_locate(context, group, &mut class)?);
+        }
         match method(context, function, &mut class, home) {
             Method::Whole => {}
             Method::Split(function) => split.push(function),
@@ -238,7 +265,8 @@ fn made_class(context: &Context<'_>, functions: &[(&Function, usize)]) -> MadeCl
         }
     }
     let path = format!("{}.class", class.name());
-    MadeClass { entry: Entry { path, bytes: class.finish() }, split, full, too_large }
+    let entry = Entry { path, bytes: class.finish() };
+    Ok(MadeClass { entry, split, co_located, full, too_large })
 }
 
 /// How a function was added to a class.
@@ -248,11 +276,53 @@ enum Method {
     TooLarge,
 }
 
+/// Adds the method of several functions to a class.
+fn co_locate(
+    context: &Context<'_>,
+    group: &Group<'_>,
+    class: &mut Class,
+) -> Result<CoLocatedFunctions, JarError> {
+    let CoLocated { name, descriptor, code, loops, sizes } = co_located(context, group, class);
+    let names: Vec<String> =
+        group.members.iter().map(|member| member.function.name.clone()).collect();
+    if code.len() > HUGE {
+        return Err(too_large_together(names.into_iter().zip(sizes).collect(), code.len()));
+    }
+    let flags = access::PUBLIC | access::STATIC;
+    class.method(flags, &name, &descriptor, &code);
+    for LoopMethod { home, code, .. } in &loops {
+        class.method(flags, &home.name, &home.shape.descriptor(), code);
+    }
+    let (jumps, calls) = group.calls();
+    Ok(CoLocatedFunctions { names, method: name, bytes: code.len(), jumps, calls })
+}
+
+/// Says without which functions the others fit: the smallest one that suffices, else the largest ones.
+fn too_large_together(sizes: Vec<(String, usize)>, bytes: usize) -> JarError {
+    let mut left: Vec<&(String, usize)> = sizes.iter().collect();
+    left.sort_by_key(|(name, size)| (*size, name));
+    let (mut rest, mut leave_out) = (bytes, Vec::new());
+    while rest > HUGE && !left.is_empty() {
+        let suffices = left.iter().position(|(_, size)| rest - size <= HUGE);
+        let (name, size) = left.remove(suffices.unwrap_or(left.len() - 1));
+        rest -= size;
+        leave_out.push(name.clone());
+    }
+    JarError::CoLocatedSize { sizes, bytes, limit: HUGE, leave_out }
+}
+
 /// Adds a function to a class.
 fn method(context: &Context<'_>, function: &Function, class: &mut Class, home: &Home) -> Method {
+    let flags = access::PUBLIC | access::STATIC;
+    if let Some((group, at)) = context.groups.of(function.start) {
+        if group.members[at].is_entered {
+            let code = entry(context, group, at, class);
+            class.method(flags, &home.name, &home.shape.descriptor(), &code);
+        }
+        return Method::Whole;
+    }
     let found = whole(context, function, class);
     if found.code.len() <= HUGE {
-        let flags = access::PUBLIC | access::STATIC;
         class.method(flags, &home.name, &home.shape.descriptor(), &found.code);
         for LoopMethod { home, code, .. } in &found.loops {
             class.method(flags, &home.name, &home.shape.descriptor(), code);

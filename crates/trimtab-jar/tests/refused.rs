@@ -4,7 +4,7 @@
 use object::elf;
 use proptest::prelude::*;
 use trimtab_fixture::Elf;
-use trimtab_jar::{read_header, translate};
+use trimtab_jar::{Options, read_header, translate, translate_with};
 
 /// A small program: a jump table of nothing, a loop, a call, a return.
 fn program() -> Elf {
@@ -105,5 +105,7 @@ proptest! {
         let at = at % file.len();
         file[at] = value;
         let _ = translate(&file);
+        let together = vec![vec!["start".to_owned(), "less".to_owned()]];
+        let _ = translate_with(&file, &Options { co_located: together, ..Options::default() });
     }
 }

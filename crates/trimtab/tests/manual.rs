@@ -170,7 +170,7 @@ fn probe_is_true() {
 
 #[test]
 fn jar_is_true() {
-    assert_eq!(run("jar.md"), (3, 0));
+    assert_eq!(run("jar.md"), (4, 0));
 }
 
 #[test]

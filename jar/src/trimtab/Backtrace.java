@@ -19,6 +19,8 @@ final class Backtrace {
       // A part of a function, as a loop, is a method of its own, which the method of the function calls.
       String method = frames[i].getMethodName();
       String name = method.replaceFirst("[$](loop|part)[0-9]+$", "");
+      // The method of several functions: it is one of them.
+      name = name.replace("$or$", " or ");
       if (!name.equals(whole)) {
         lines.append("    in ").append(name);
         if (frames[i].getLineNumber() > 0) {

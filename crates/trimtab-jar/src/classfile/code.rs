@@ -197,6 +197,13 @@ impl Code {
         }
     }
 
+    /// A further local variable: its slot. It has to be set before the first label.
+    pub(crate) fn further(&mut self, kind: Kind) -> u16 {
+        let slot = self.locals.iter().map(|local| local.slots()).sum();
+        self.locals.push(kind);
+        slot
+    }
+
     /// A label that is not bound yet.
     pub(crate) fn label(&mut self) -> Label {
         self.places.push(Place::default());

@@ -70,6 +70,9 @@ impl Emitter<'_> {
     pub(super) fn call(&mut self, block: &Block, plan: &Plan, at: usize, callee: Callee) {
         let ins = block.ins[at];
         let live = plan.behind[at];
+        if self.jump(block, plan, at, callee, live) {
+            return;
+        }
         match self.home(callee) {
             Some(home) => {
                 self.arguments(block, plan, at, home.shape.arguments, Some(ins.offset));
@@ -206,8 +209,9 @@ impl Emitter<'_> {
     /// Returns from the function.
     pub(super) fn give_back(&mut self, block: &Block, plan: &Plan) {
         let at = block.ins.len();
-        let shape = self.context.homes.get(&self.function.start).map(|home| home.shape);
-        let Some(shape) = shape else { return self.never() };
+        if !self.context.homes.contains_key(&self.function.start) {
+            return self.never();
+        }
         if self.handover.is_some() {
             for var in self.function.results.iter() {
                 self.code.load(Kind::Cpu, 0);
@@ -218,6 +222,18 @@ impl Emitter<'_> {
             self.code.give_back(Some(Kind::Int));
             return;
         }
+        if self.leave_member(block, plan) {
+            return;
+        }
+        if let Some(shape) = self.push_results(block, plan) {
+            self.code.give_back(shape.returns.map(|(_, kind)| kind));
+        }
+    }
+
+    /// Pushes what the function returns, and leaves its other results in the state. None where it has no method.
+    pub(super) fn push_results(&mut self, block: &Block, plan: &Plan) -> Option<Shape> {
+        let shape = self.context.homes.get(&self.function.start)?.shape;
+        let at = block.ins.len();
         for var in shape.rest.iter() {
             self.code.load(Kind::Cpu, 0);
             self.variable(block, plan, at, var);
@@ -236,7 +252,7 @@ impl Emitter<'_> {
             Some((var, _)) => self.variable(block, plan, at, var),
             None => {}
         }
-        self.code.give_back(shape.returns.map(|(_, kind)| kind));
+        Some(shape)
     }
 
     /// Pushes a result, or zero where nobody reads that one.
@@ -251,6 +267,9 @@ impl Emitter<'_> {
     /// A call whose results are the function's own.
     pub(super) fn tail(&mut self, block: &Block, plan: &Plan, callee: Callee) {
         let at = block.ins.len();
+        if self.jump(block, plan, at, callee, self.function.results) {
+            return self.give_back(block, &Plan::empty());
+        }
         let home = self.home(callee);
         match &home {
             Some(home) => {
@@ -263,7 +282,9 @@ impl Emitter<'_> {
             }
         }
         let passed_on = passed_on(self.context.summaries, self.function, callee);
-        if let Some(passed_on) = passed_on.filter(|_| self.handover.is_none()) {
+        if let Some(passed_on) =
+            passed_on.filter(|_| self.handover.is_none() && self.group.is_none())
+        {
             return self.pass_on(passed_on);
         }
         match home {

@@ -43,6 +43,11 @@ pub fn metered_jar(program: &Path) -> PathBuf {
     written(program, translate_with(&fs::read(program).unwrap(), &options).unwrap()).0
 }
 
+/// Writes one that is translated so.
+pub fn jar_with(program: &Path, options: &Options) -> (PathBuf, Translation) {
+    written(program, translate_with(&fs::read(program).unwrap(), options).unwrap())
+}
+
 fn written(program: &Path, translation: Translation) -> (PathBuf, Translation) {
     let entries = [translation.entries.as_slice(), run_time()].concat();
     let jar = program.with_extension("jar");

@@ -69,6 +69,9 @@ pub struct Options {
     /// Cut large functions by these profiles, so that what runs often is compiled together
     #[arg(long, value_name = "FILE,...", value_delimiter = ',', conflicts_with = "stubs")]
     pub profile_use: Vec<PathBuf>,
+    /// Make these functions one Java method, in which they call each other by jumps; can be given for several groups
+    #[arg(long, value_name = "NAME,...", conflicts_with = "stubs")]
+    pub co_locate: Vec<String>,
     /// Also say how this function was cut, and what crosses the cuts
     #[arg(long, value_name = "FUNCTION", conflicts_with = "stubs")]
     pub explain: Option<String>,
@@ -102,6 +105,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         metered: options.metered,
         profile_generate: options.profile_generate,
         profile_use: options.profile_use.clone(),
+        co_locate: options.co_locate.iter().map(|group| names(group)).collect(),
     };
     let summary = run::run(&request)?;
     let mut json = serde_json::to_string_pretty(&summary)?;
@@ -113,8 +117,17 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     })
 }
 
+/// The names of a list.
+fn names(list: &str) -> Vec<String> {
+    list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
 /// How a function was cut.
 fn explained(summary: &Summary, name: &str) -> String {
+    let shares = summary.co_located.iter().find(|group| group.names.iter().any(|own| own == name));
+    if let Some(group) = shares {
+        return format!("{name} is in the method of {}\n", group.names.join(", "));
+    }
     let Some(found) = summary.split.iter().find(|split| split.name == name) else {
         return match summary.names.contains(name) {
             true => format!("{name} is not cut: it fits into one method\n"),
@@ -167,6 +180,16 @@ fn text(summary: &Summary) -> String {
     }
     if split.len() > LISTED {
         let _ = writeln!(text, "  and {} more such functions", split.len() - LISTED);
+    }
+    for group in &summary.co_located {
+        let _ = writeln!(
+            text,
+            "  {} are one method of {} bytes; of the calls between them {} are jumps, {} are calls",
+            group.names.join(", "),
+            count(group.bytes as u64),
+            count(group.jumps as u64),
+            count(group.calls as u64),
+        );
     }
     for (names, what) in [(&summary.exports, "called from Java"), (&summary.imports, "in Java")] {
         if !names.is_empty() {
