@@ -260,14 +260,7 @@ fn piece(
         true => live,
         false => entered.iter().fold(live, |all, (at, _)| all.and(function.blocks[*at].live_in)),
     };
-    let load = |emitter: &mut Emitter<'_>, vars: Vars| {
-        for var in vars.iter() {
-            emitter.code.load(Kind::Cpu, frame);
-            emitter.get_from(var);
-            emitter.set(var);
-        }
-    };
-    load(&mut emitter, everywhere);
+    emitter.take_out(frame, everywhere);
     let leave = emitter.code.label();
     emitter.handover = Some(Handover { state, leave });
     find_cases(&mut emitter, part, number, entries);
@@ -283,33 +276,8 @@ fn piece(
         .filter(|(_, place)| is_here(place))
         .map(|(pc, place)| (*pc, emitter.code.label(), *place))
         .collect();
-    // Where some entries need more than all do, they take it before they go on.
-    let mut takes = Vec::new();
-    let mut cases: Vec<(i32, Label)> =
-        returns.iter().map(|(_, label, place)| (*place, *label)).collect();
-    for (index, place) in &entered {
-        let more = function.blocks[*index].live_in.and(live).without(everywhere);
-        let label = match more == Vars::NONE {
-            true => emitter.labels[*index],
-            false => emitter.code.label(),
-        };
-        if more != Vars::NONE {
-            takes.push((label, more, emitter.labels[*index]));
-        }
-        cases.push((*place, label));
-    }
-    cases.sort_unstable_by_key(|(place, _)| *place);
-    emitter.code.load(Kind::Int, begin);
-    let lost = emitter.code.label();
-    emitter.code.switch(&cases, lost);
-    emitter.code.bind(lost);
-    emitter.run_time("trimtab/Jump", "lost", "()V", 0, None);
-    emitter.never();
-    for (label, more, block) in takes {
-        emitter.code.bind(label);
-        load(&mut emitter, more);
-        emitter.code.jump(op::GOTO, block, 0);
-    }
+    let returned = returns.iter().map(|(_, label, place)| (*place, *label)).collect();
+    emitter.enter_piece((frame, begin), live.without(everywhere), &entered, returned);
     if !twice {
         emitter.stored = stored(&facts, function, part, entries);
     }
@@ -443,6 +411,48 @@ impl<'a> Emitter<'a> {
         // The first of both is set to the frame before any label.
         emitter.code.set_local(1 + arguments.iter().count(), Kind::Cpu);
         (emitter, slots)
+    }
+
+    /// Takes variables out of the frame.
+    fn take_out(&mut self, frame: u16, vars: Vars) {
+        for var in vars.iter() {
+            self.code.load(Kind::Cpu, frame);
+            self.get_from(var);
+            self.set(var);
+        }
+    }
+
+    /// Goes on at the place of a piece whose number is in the slot `begin`: at `entered`, blocks by their places, or at one of
+    /// `cases`. Blocks that need some of `more`, which not all do, take it first.
+    fn enter_piece(
+        &mut self,
+        (frame, begin): (u16, u16),
+        more: Vars,
+        entered: &[(usize, i32)],
+        mut cases: Vec<(i32, Label)>,
+    ) {
+        let mut takes = Vec::new();
+        for (index, place) in entered {
+            let some = self.function.blocks[*index].live_in.and(more);
+            let block = self.labels[*index];
+            let label = if some == Vars::NONE { block } else { self.code.label() };
+            if some != Vars::NONE {
+                takes.push((label, some, block));
+            }
+            cases.push((*place, label));
+        }
+        cases.sort_unstable_by_key(|(place, _)| *place);
+        self.code.load(Kind::Int, begin);
+        let lost = self.code.label();
+        self.code.switch(&cases, lost);
+        self.code.bind(lost);
+        self.run_time("trimtab/Jump", "lost", "()V", 0, None);
+        self.never();
+        for (label, some, block) in takes {
+            self.code.bind(label);
+            self.take_out(frame, some);
+            self.code.jump(op::GOTO, block, 0);
+        }
     }
 
     /// Replaces the state on the stack by what it keeps in the place of a variable.
