@@ -44,6 +44,14 @@ impl BuildInputs {
         self
     }
 
+    /// The same of a source with a patch of the user's, which comes before those of the features.
+    ///
+    /// # Errors
+    /// As [`Source::with_patch`].
+    pub fn with_patch(self, patch: &Path) -> Result<Self, KernelError> {
+        Ok(Self { source: self.source.with_patch(patch)?, ..self })
+    }
+
     /// What compiles it.
     pub fn toolchain(&self) -> &Toolchain {
         &self.toolchain

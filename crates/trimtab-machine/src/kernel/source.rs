@@ -16,13 +16,10 @@ use trimtab_link::feature::{Feature, common_series, with_all_below};
 use super::KernelError;
 use super::error::file;
 use super::packages::{self, package};
-use super::tree::{Release, Tree, depend, put_in};
+use super::tree::{Release, Tree, apply, depend, put_in};
 
-/// Space that a kernel, unpacked and built, takes at the most: with a second build by blocks, 3.1 GiB
-/// were seen.
-const SPACE: u64 = 4 << 30;
-/// The same as a multiple of what its archive takes: 22 was seen.
-const SPACE_OF_ARCHIVE: u64 = 28;
+mod space;
+
 /// Limit of a copy of a source.
 const COPY_LIMIT: Duration = Duration::from_secs(900);
 /// Limit of a question to git.
@@ -45,6 +42,13 @@ pub enum Source {
         /// A tag, a branch or a commit.
         revision: String,
     },
+    /// One of these with a patch of the user's, for `patch -p1`.
+    Patched {
+        /// What it is applied to.
+        source: Box<Source>,
+        /// The patch.
+        patch: PathBuf,
+    },
 }
 
 impl fmt::Display for Source {
@@ -56,6 +60,7 @@ impl fmt::Display for Source {
             Source::Revision { repository, revision } => {
                 write!(f, "{}@{revision}", repository.display())
             }
+            Source::Patched { source, patch } => write!(f, "{source} with {}", patch.display()),
         }
     }
 }
@@ -94,6 +99,15 @@ impl Source {
         let is_there = Path::new(repository).is_dir();
         let revision = revision.to_owned();
         is_there.then(|| Source::Revision { repository: repository.into(), revision })
+    }
+
+    /// This with a patch of the user's, which is applied when it is unpacked.
+    ///
+    /// # Errors
+    /// [`KernelError::File`]: a patch that cannot be read.
+    pub fn with_patch(self, patch: &Path) -> Result<Source, KernelError> {
+        bytes::open(patch).map_err(file("read", patch))?;
+        Ok(Source::Patched { source: Box::new(self), patch: patch.to_owned() })
     }
 
     /// Refuses a file that does not begin as archives do, before gigabytes of it are read.
@@ -146,13 +160,6 @@ impl Source {
         Ok(Tree { path: found.folder, release, key: found.key, origin, cached: found.cached })
     }
 
-    /// Bytes that it takes when it is unpacked and built.
-    fn space(&self) -> Result<u64, KernelError> {
-        let Source::Archive(path) = self else { return Ok(SPACE) };
-        let archive = fs::metadata(path).map_err(file("read", path))?;
-        Ok(archive.len().saturating_mul(SPACE_OF_ARCHIVE).min(SPACE))
-    }
-
     fn copy_to(&self, folder: &Path) -> Result<(), KernelError> {
         match self {
             Source::Folder(path) => copy(path, folder, "--reflink=auto"),
@@ -173,12 +180,20 @@ impl Source {
                     .run()?;
                 extract(archive.path(), folder, 0)
             }
+            Source::Patched { source, patch } => {
+                source.copy_to(folder)?;
+                apply(patch, folder, &format!("applying {} to {source}", patch.display()))
+            }
         }
     }
 
     /// The commit of a revision.
     fn commit(&self) -> Result<String, KernelError> {
-        let Source::Revision { repository, revision } = self else { return Ok(String::new()) };
+        let (repository, revision) = match self {
+            Source::Revision { repository, revision } => (repository, revision),
+            Source::Patched { source, .. } => return source.commit(),
+            _ => return Ok(String::new()),
+        };
         let said = Job::new("asking git for the kernel's revision", "git")
             .arg("-C")
             .arg(repository)
@@ -264,6 +279,10 @@ impl KeptStep for Unpack<'_> {
             }
             Source::Folder(path) => key.tree("source", path)?,
             Source::Revision { .. } => key.field("commit", self.commit),
+            Source::Patched { source, patch } => {
+                let key = Unpack { source, features: &[], ..*self }.key(key)?;
+                key.file("the user's patch", patch, self.work.hashes())?
+            }
         };
         Ok(self.features.iter().fold(key, |key, feature| depend(key, feature)))
     }

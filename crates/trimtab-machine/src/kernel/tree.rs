@@ -66,6 +66,18 @@ pub(super) fn depend(mut key: Key, feature: &Feature) -> Key {
     key
 }
 
+/// Applies a patch in `folder`, whose files may be hard links: it writes a changed file anew.
+pub(super) fn apply(patch: &Path, folder: &Path, purpose: &str) -> Result<(), KernelError> {
+    let patch = std::path::absolute(patch).map_err(file("find", patch))?;
+    Job::new(purpose, "patch")
+        .args(["--strip=1", "--forward", "--batch", "--input"])
+        .arg(patch)
+        .dir(folder)
+        .limit(Duration::from_secs(60))
+        .run()?;
+    Ok(())
+}
+
 /// Puts a feature into the source of `release` in `folder`, whose files may be hard links.
 pub(super) fn put_in(
     feature: &Feature,
@@ -75,13 +87,7 @@ pub(super) fn put_in(
     if let Some(text) = feature.patch(&release.series) {
         let path = folder.join(format!("trimtab-{}.patch", feature.name));
         fs::write(&path, text).map_err(file("write", &path))?;
-        // It writes a changed file anew.
-        Job::new("applying trimtab's patch to the kernel source", "patch")
-            .args(["--strip=1", "--forward", "--batch", "--input"])
-            .arg(&path)
-            .dir(folder)
-            .limit(Duration::from_secs(60))
-            .run()?;
+        apply(&path, folder, "applying trimtab's patch to the kernel source")?;
     }
     for (name, content) in feature.files() {
         let path = folder.join(name);

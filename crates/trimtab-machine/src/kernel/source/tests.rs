@@ -7,6 +7,8 @@ use include_dir::{Dir, DirEntry, File};
 
 use super::*;
 
+/// The space on the disk that is asked for these.
+const SMALL: std::ops::Range<u64> = 4096..1 << 20;
 const HELLO: &[u8] =
     b"--- a/Makefile\n+++ b/Makefile\n@@ -1,3 +1,4 @@\n+# hello\n VERSION = 6\n PATCHLEVEL = 12\n SUBLEVEL = 9\n";
 static HELLOS: Feature = Feature {
@@ -111,6 +113,7 @@ fn a_stock_kernel_of_any_series_is_unpacked_as_it_is() {
     let lab = lab();
     let source = Source::find(Some(&lab.folder.path().join("source")), &[]).unwrap();
     fs::write(lab.folder.path().join("source/Makefile"), "VERSION = 2\nPATCHLEVEL = 4\n").unwrap();
+    assert!(SMALL.contains(&source.space().unwrap()));
     let tree = source.unpack(&lab.work, &[]).unwrap();
     assert_eq!(tree.release.series, "2.4");
     let names = fs::read_dir(&tree.path).unwrap().flatten().map(|entry| entry.file_name());
@@ -170,13 +173,41 @@ fn a_revision_of_a_repository_is_a_source() {
     assert_eq!((tree.release.version.as_str(), tree.cached), ("6.12.9", false));
     assert_eq!(fs::read_to_string(tree.path.join("shared")).unwrap(), "old");
     let path = format!("{}@v6.12.9", repository.display());
-    let date = Source::find(Some(Path::new(&path)), &[]).unwrap().date().unwrap().unwrap();
+    let source = Source::find(Some(Path::new(&path)), &[]).unwrap();
+    assert!(SMALL.contains(&source.space().unwrap()));
+    let date = source.date().unwrap().unwrap();
     assert_eq!(date.matches('-').count(), 2, "{date}");
     assert_eq!(Source::Folder(repository.clone()).date().unwrap(), None);
     assert_eq!(named("HEAD").unwrap().release.series, "7.0");
     assert!(named("v6.12.9").unwrap().cached);
     let error = named("v1").unwrap_err().to_string();
     assert!(error.contains("asking git for the kernel's revision failed"), "{error}");
+}
+
+#[test]
+fn a_patch_of_the_users_comes_before_those_of_features() {
+    let lab = lab();
+    let source = || Source::find(Some(&lab.folder.path().join("source")), &[]).unwrap();
+    let patch = lab.folder.path().join("mine.patch");
+    let error = source().with_patch(&patch).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot read {}", patch.display())), "{error}");
+    fs::write(
+        &patch,
+        "--- a/shared\n+++ b/shared\n@@ -1 +1 @@\n-old\n\\ No newline at end of file\n+mine\n",
+    )
+    .unwrap();
+    let patched = source().with_patch(&patch).unwrap();
+    let tree = patched.unpack(&lab.work, &[&HELLOS]).unwrap();
+    let read = |name: &str| fs::read_to_string(tree.path.join(name)).unwrap();
+    assert_eq!(read("shared"), "mine\n");
+    assert!(read("Makefile").starts_with("# hello"));
+    assert!(patched.unpack(&lab.work, &[&HELLOS]).unwrap().cached);
+    assert!(!source().unpack(&lab.work, &[&HELLOS]).unwrap().cached);
+
+    fs::write(&patch, "--- a/shared\n+++ b/shared\n@@ -1 +1 @@\n-other\n+mine\n").unwrap();
+    let error = patched.unpack(&lab.work, &[&HELLOS]).unwrap_err().to_string();
+    assert!(error.contains("mine.patch to") && error.contains("FAILED"), "{error}");
+    assert_eq!(steps(&lab), 2);
 }
 
 /// Makes a Debian source package of a small kernel with a patch of Debian's, and gives its `.dsc` file.
@@ -215,6 +246,7 @@ fn a_debian_source_package_is_a_source() {
     let package = debian_package(lab.folder.path());
     let source = Source::find(Some(&package), &[]).unwrap();
     assert_eq!(source, Source::Package(package.clone()));
+    assert!(SMALL.contains(&source.space().unwrap()));
     let tree = source.unpack(&lab.work, &[&HELLOS]).unwrap();
     assert_eq!((tree.release.version.as_str(), tree.cached), ("6.12.9", false));
     let read = |name: &str| fs::read_to_string(tree.path.join(name)).unwrap();
