@@ -93,17 +93,24 @@ void rental_list_add(struct rental_region *region, struct rental_list *list,
 		region->nr_active[number / RENTAL_CHUNK_SLOTS]++;
 }
 
+/* Has two slots in a row, or no slot and an end of the list. */
+void rental_list_join(struct rental_region *region, struct rental_list *list,
+		      u32 prev, u32 next)
+{
+	if (prev == RENTAL_NO_SLOT)
+		list->first = next;
+	else
+		region->slots[prev].next = next;
+	if (next == RENTAL_NO_SLOT)
+		list->last = prev;
+	else
+		region->slots[next].prev = prev;
+}
+
 void rental_list_del(struct rental_region *region, struct rental_list *list,
 		     struct rental_slot *slot)
 {
-	if (slot->prev == RENTAL_NO_SLOT)
-		list->first = slot->next;
-	else
-		region->slots[slot->prev].next = slot->next;
-	if (slot->next == RENTAL_NO_SLOT)
-		list->last = slot->prev;
-	else
-		region->slots[slot->next].prev = slot->prev;
+	rental_list_join(region, list, slot->prev, slot->next);
 	slot->listed = 0;
 	if (list == &region->active)
 		region->nr_active[(slot - region->slots) / RENTAL_CHUNK_SLOTS]--;

@@ -223,11 +223,13 @@ extern unsigned int rental_storing_regions;
 
 /**
  * struct rental_scan - how many pages may be looked at to make room
+ * @blocks: whether there may be blocks of free ones
  * @plain: inactive ones, of which those without buffers are evicted
  * @all: inactive ones after these, also with buffers
- * @active: active ones, after all others
+ * @active: active ones, from the oldest on, after all others
  */
 struct rental_scan {
+	bool blocks;
 	unsigned long plain;
 	unsigned long all;
 	unsigned long active;
@@ -255,14 +257,17 @@ unsigned int rental_replace(struct address_space *mapping,
 void rental_list_init(struct rental_list *list);
 void rental_list_add(struct rental_region *region, struct rental_list *list,
 		     struct rental_slot *slot);
+void rental_list_join(struct rental_region *region, struct rental_list *list,
+		      u32 prev, u32 next);
 void rental_list_del(struct rental_region *region, struct rental_list *list,
 		     struct rental_slot *slot);
 struct rental_list *rental_list_of(struct rental_region *region,
 				   const struct rental_slot *slot);
 bool rental_is_open(const struct rental_region *region,
 		    const struct rental_slot *slot);
+bool rental_may_evict(const struct rental_scan *scan);
 unsigned int rental_make_room(struct folio **room, unsigned int pages,
-			      unsigned long more, struct rental_scan *scan);
+			      struct rental_scan *scan, bool may_reclaim);
 void rental_move_active(struct rental_region *region, unsigned long first,
 			unsigned long last, struct rental_active *active);
 struct rental_region *rental_new_region(const char *name, void *memory,

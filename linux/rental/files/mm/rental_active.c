@@ -22,10 +22,10 @@
 #include "rental.h"
 
 /* With interrupts off, so many slots are looked at. */
-#define MOST_VISITED	64
+#define MOST_VISITED	128
 
-/* So many pages are moved in a row; room for them is made at once. */
-#define BATCH		32
+/* So many pages are moved in a row, at most; room for them is made at once. */
+#define BATCH		64
 
 /* Where in a region's list the next slot is looked for, from the newest on. */
 struct cursor {
@@ -70,7 +70,9 @@ static unsigned int claim(struct cursor *at, struct rental_slot **claimed,
 			  unsigned int most)
 {
 	struct rental_region *region = at->region;
+	struct rental_list *list = &region->active;
 	unsigned int visited, nr = 0;
+	u32 kept = RENTAL_NO_SLOT;
 
 	spin_lock_irq(&rental_lock);
 	if (at->next != RENTAL_NO_SLOT) {
@@ -78,22 +80,31 @@ static unsigned int claim(struct cursor *at, struct rental_slot **claimed,
 
 		/* It was used meanwhile: from the newest on, once more. */
 		if (!is_active_copy(slot) || slot->generation != at->generation)
-			at->next = region->active.last;
+			at->next = list->last;
 	}
+	if (at->next != RENTAL_NO_SLOT)
+		kept = region->slots[at->next].next;
 	for (visited = 0; at->next != RENTAL_NO_SLOT && visited < MOST_VISITED &&
 	     nr < most; visited++) {
 		u32 number = at->next;
 		struct rental_slot *slot = &region->slots[number];
 
 		at->next = slot->prev;
-		if (number < at->first || number > at->last ||
-		    slot->users == U8_MAX)
+		if (number - at->first > at->last - at->first ||
+		    slot->users == U8_MAX) {
+			/* Those between were claimed. */
+			rental_list_join(region, list, number, kept);
+			kept = number;
 			continue;
-		rental_list_del(region, &region->active, slot);
+		}
 		slot->state = RENTAL_BUSY;
+		slot->listed = 0;
 		slot->users++;
+		region->nr_active[number / RENTAL_CHUNK_SLOTS]--;
 		claimed[nr++] = slot;
 	}
+	if (nr)
+		rental_list_join(region, list, at->next, kept);
 	point_to(at, at->next);
 	spin_unlock_irq(&rental_lock);
 	return nr;
@@ -123,28 +134,28 @@ struct move {
 	struct rental_scan scan;
 	u64 start;
 	u64 ns;
-	bool is_near;
 };
 
-/*
- * So near the end nobody else is let run by ourselves, as that could take until
- * after it, and the clock is looked at for each page. That takes a tenth of the
- * time of a copy: before, it is done for pages of one file together.
- */
+/* So near the end nothing is begun that could take until long after it. */
 #define NEAR_NS		(4 * NSEC_PER_MSEC)
 
-static bool is_late(struct move *move)
+/* Moving a page takes less, with its room: a third of it is a copy. */
+#define PAGE_NS		(4 * NSEC_PER_USEC)
+
+static u64 time_left(const struct move *move)
 {
 	u64 ns = ktime_get_ns() - move->start;
 
-	move->is_near = ns + NEAR_NS >= move->ns;
-	return ns >= move->ns;
+	return ns < move->ns ? move->ns - ns : 0;
 }
 
-static void let_others_run(const struct move *move)
+/*
+ * How many pages are moved before the clock is looked at again. To do that for
+ * each page takes a tenth of the time of a copy.
+ */
+static unsigned int pages_in(u64 ns)
 {
-	if (!move->is_near)
-		cond_resched();
+	return clamp(div_u64(ns, PAGE_NS), 1, BATCH);
 }
 
 static void leave_super(struct move *move)
@@ -194,21 +205,19 @@ static void move_of_file(struct move *move, struct rental_slot **slots,
 	struct folio **folios = move->room + move->nr_room - nr;
 	struct inode *inode = find_inode_by_ino_rcu(move->sb, slots[0]->ino);
 	struct address_space *mapping;
-	unsigned int i = nr;
+	unsigned int i;
 
 	if (!inode)
 		return;
 	mapping = inode->i_mapping;
 	if (!takes_any(mapping) || !filemap_invalidate_trylock_shared(mapping))
 		return;
-	do {
-		i--;
+	for (i = 0; i < nr; i++) {
 		copy_page(folio_address(folios[i]),
 			  rental_address(move->region, slots[i]));
 		flush_dcache_folio(folios[i]);
-	} while (i && !(move->is_near && is_late(move)));
-	move->nr_room -= rental_replace(mapping, move->region, slots + i,
-					folios + i, nr - i);
+	}
+	move->nr_room -= rental_replace(mapping, move->region, slots, folios, nr);
 	filemap_invalidate_unlock_shared(mapping);
 }
 
@@ -233,6 +242,7 @@ static unsigned int add_to_list(struct folio **folios, unsigned int nr)
 		folio_set_lru(folio);
 	}
 	update_lru_size(lruvec, LRU_ACTIVE_FILE, zone, i);
+	__mod_lruvec_state(lruvec, NR_FILE_PAGES, i);
 	unlock_page_lruvec_irq(lruvec);
 	return i;
 }
@@ -245,9 +255,11 @@ static void add_to_lru(struct folio **folios, unsigned int nr)
 	while (i < nr) {
 		if (!lru_gen_enabled())
 			i += add_to_list(folios + i, nr - i);
+		if (i == nr)
+			break;
 		/* It is in another list, or needs to be looked at. */
-		if (i < nr)
-			folio_add_lru(folios[i++]);
+		lruvec_stat_add_folio(folios[i], NR_FILE_PAGES);
+		folio_add_lru(folios[i++]);
 	}
 	for (i = 0; i < nr; i++)
 		folio_put(folios[i]);
@@ -266,9 +278,6 @@ static unsigned int move_all(struct move *move, struct rental_slot **slots,
 		rcu_read_lock();
 		move_of_file(move, slots + i, end - i);
 		rcu_read_unlock();
-		if (is_late(move))
-			break;
-		let_others_run(move);
 	}
 	add_to_lru(move->room + move->nr_room, before - move->nr_room);
 	return before - move->nr_room;
@@ -297,6 +306,7 @@ void rental_move_active(struct rental_region *region, unsigned long first,
 	};
 	struct rental_slot *claimed[BATCH];
 	unsigned long wanted, most;
+	u64 left;
 
 	active->moved = 0;
 	active->dropped = 0;
@@ -304,20 +314,25 @@ void rental_move_active(struct rental_region *region, unsigned long first,
 		return;
 	wanted = begin_walk(&at);
 	most = min(active->pages, wanted);
+	move.scan.blocks = true;
 	move.scan.plain = global_node_page_state(NR_INACTIVE_FILE);
 	move.scan.all = move.scan.plain;
-	move.scan.active = global_node_page_state(NR_ACTIVE_FILE) / 2;
+	move.scan.active = global_node_page_state(NR_ACTIVE_FILE);
 	while (active->moved < most && at.next != RENTAL_NO_SLOT &&
-	       !is_late(&move)) {
-		unsigned int nr = min(BATCH, most - active->moved);
+	       (left = time_left(&move))) {
+		unsigned int nr = min(pages_in(left), most - active->moved);
+		bool is_near = left < NEAR_NS;
 
+		/* Others would have to go on for long, too. */
+		if (!is_near)
+			cond_resched();
 		if (move.nr_room < nr)
 			move.nr_room += rental_make_room(move.room + move.nr_room,
 							 nr - move.nr_room,
-							 most - active->moved,
-							 &move.scan);
-		let_others_run(&move);
-		if (!move.nr_room || is_late(&move))
+							 &move.scan, !is_near);
+		if (move.nr_room <= nr / 2 && rental_may_evict(&move.scan))
+			continue;
+		if (!move.nr_room)
 			break;
 		nr = claim(&at, claimed, min(nr, move.nr_room));
 		active->moved += move_all(&move, claimed, nr);

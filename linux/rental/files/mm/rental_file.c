@@ -151,75 +151,84 @@ size_t rental_read(struct kiocb *iocb, struct iov_iter *iter)
 	return copied;
 }
 
-/* The entry of a page; its neighbour's was often the last one. */
-static void *load_entry(struct xa_state *xas, pgoff_t index)
+/* The node of entries of single pages in which the last one was, or NULL. */
+struct leaf {
+	struct xa_node *node;
+	pgoff_t first;
+};
+
+static noinline void *walk_to(struct xa_state *xas, struct leaf *leaf, pgoff_t index)
 {
-	if (!xas_not_node(xas->xa_node) && index == xas->xa_index + 1)
-		return xas_next(xas);
+	void *entry;
+
 	xas_set(xas, index);
-	return xas_load(xas);
+	entry = xas_load(xas);
+	leaf->node = xas->xa_node;
+	leaf->first = round_down(index, XA_CHUNK_SIZE);
+	if (xas_not_node(leaf->node) || leaf->node->shift)
+		leaf->node = NULL;
+	return entry;
 }
 
 /*
- * What xas_store() and xas_init_marks() do for an entry of one page that was
- * loaded last, where another one comes in its place: nothing is allocated or
- * freed, and no other entry is looked at.
+ * The entry of a page; that of one nearby was often the last one. A part of a
+ * larger entry is none that the callers look for.
  */
-static void replace_entry(struct xa_state *xas, void *old, void *entry)
+static __always_inline void *load_entry(struct xa_state *xas, struct leaf *leaf,
+					pgoff_t index)
 {
-	struct xa_node *node = xas->xa_node;
+	if (leaf->node && (index ^ leaf->first) < XA_CHUNK_SIZE)
+		return xa_entry_locked(xas->xa, leaf->node, index % XA_CHUNK_SIZE);
+	return walk_to(xas, leaf, index);
+}
+
+/*
+ * What xas_store() does for an entry of one page that was loaded last, where
+ * another one comes in its place: nothing is allocated or freed, and no other
+ * entry is looked at. One of the two is a value, so @values is 1 or -1.
+ */
+static __always_inline void replace_entry(struct xa_state *xas,
+					  const struct leaf *leaf, pgoff_t index,
+					  void *entry, int values)
+{
+	struct xa_node *node = leaf->node;
 	bool only_values;
-	xa_mark_t mark;
 
 	if (!node) {
 		xas_store(xas, entry);
-		xas_init_marks(xas);
 		return;
 	}
-	rcu_assign_pointer(node->slots[xas->xa_offset], entry);
-	for (mark = XA_MARK_0; mark < XA_MAX_MARKS; mark++)
-		if (unlikely(test_bit(xas->xa_offset, node->marks[mark])))
-			xas_clear_mark(xas, mark);
-	node->nr_values += xa_is_value(entry) - xa_is_value(old);
+	rcu_assign_pointer(node->slots[index % XA_CHUNK_SIZE], entry);
+	node->nr_values += values;
 	/* It lists nodes that have only these: most are listed, or not, as before. */
 	only_values = node->count == node->nr_values;
 	if (xas->xa_update && only_values == list_empty(&node->private_list))
 		xas->xa_update(node);
 }
 
-/* Pages of a file that were added, or taken away, in a row. */
-struct pages {
-	struct lruvec *lruvec;
-	long nr;
-};
-
-static void count_pages(struct address_space *mapping, const struct pages *pages)
+/* What page_cache_delete() does of marks; entries of copies have none. */
+static __always_inline void clear_marks(struct xa_state *xas,
+					struct leaf *leaf, pgoff_t index)
 {
-	if (!pages->nr)
+	xa_mark_t mark;
+
+	for (mark = XA_MARK_0; leaf->node && mark < XA_MAX_MARKS; mark++)
+		if (unlikely(test_bit(index % XA_CHUNK_SIZE, leaf->node->marks[mark])))
+			break;
+	if (leaf->node && mark == XA_MAX_MARKS)
 		return;
-	mapping->nrpages += pages->nr;
-	__mod_lruvec_state(pages->lruvec, NR_FILE_PAGES, pages->nr);
-}
-
-static void count_page(struct address_space *mapping, struct pages *pages,
-		       const struct folio *folio, int change)
-{
-	struct lruvec *lruvec = folio_lruvec((struct folio *)folio);
-
-	if (lruvec != pages->lruvec) {
-		count_pages(mapping, pages);
-		pages->lruvec = lruvec;
-		pages->nr = 0;
-	}
-	pages->nr += change;
+	walk_to(xas, leaf, index);
+	xas_init_marks(xas);
 }
 
 /* What __remove_mapping() does for a locked folio of i_pages, which is locked. */
-static bool evict(struct xa_state *xas, struct folio *folio)
+static __always_inline bool evict(struct xa_state *xas, struct leaf *leaf,
+				  struct folio *folio, bool stores)
 {
+	pgoff_t index = folio->index;
 	void *shadow;
 
-	if (load_entry(xas, folio->index) != folio || !folio_ref_freeze(folio, 2))
+	if (load_entry(xas, leaf, index) != folio || !folio_ref_freeze(folio, 2))
 		return false;
 	/* After the references, as it explains. */
 	if (folio_test_dirty(folio)) {
@@ -227,8 +236,11 @@ static bool evict(struct xa_state *xas, struct folio *folio)
 		return false;
 	}
 	trace_mm_filemap_delete_from_page_cache(folio);
-	shadow = rental_store(folio, workingset_eviction(folio, NULL));
-	replace_entry(xas, folio, shadow);
+	shadow = workingset_eviction(folio, NULL);
+	if (stores)
+		shadow = rental_store(folio, shadow);
+	clear_marks(xas, leaf, index);
+	replace_entry(xas, leaf, index, shadow, 1);
 	folio->mapping = NULL;
 	return true;
 }
@@ -240,15 +252,17 @@ static bool evict(struct xa_state *xas, struct folio *folio)
  *	the file's; those that were evicted come first then, and have none
  * @nr: how many
  *
- * What is dirty, or used by somebody, stays.
+ * What is dirty, or used by somebody, stays. NR_FILE_PAGES is the caller's.
  * Return: how many were evicted.
  */
 unsigned int rental_evict(struct address_space *mapping, struct folio **folios,
 			  unsigned int nr)
 {
 	XA_STATE(xas, &mapping->i_pages, 0);
+	/* Where the only region is being returned, none does. */
+	bool stores = READ_ONCE(rental_storing_regions);
 	unsigned int i, evicted = 0;
-	struct pages pages = {};
+	struct leaf leaf = {};
 
 	mapping_set_update(&xas, mapping);
 	spin_lock(&mapping->host->i_lock);
@@ -257,13 +271,13 @@ unsigned int rental_evict(struct address_space *mapping, struct folio **folios,
 	if (mapping_exiting(mapping) || dax_mapping(mapping))
 		nr = 0;
 	for (i = 0; i < nr; i++) {
-		if (!evict(&xas, folios[i]))
+		if (!evict(&xas, &leaf, folios[i], stores))
 			continue;
-		count_page(mapping, &pages, folios[i], -1);
-		swap(folios[evicted], folios[i]);
+		if (evicted != i)
+			swap(folios[evicted], folios[i]);
 		evicted++;
 	}
-	count_pages(mapping, &pages);
+	mapping->nrpages -= evicted;
 	xas_unlock_irq(&xas);
 	if (mapping_shrinkable(mapping))
 		inode_add_lru(mapping->host);
@@ -281,8 +295,9 @@ unsigned int rental_evict(struct address_space *mapping, struct folio **folios,
  * @nr: how many
  *
  * It is what filemap_add_folio() does, but for what need not be looked for, and
- * no refault is counted; the lists of pages get them later. Whatever changes a
- * page of a file that has no folio takes its entry away before.
+ * no refault is counted; the lists of pages get them later, and NR_FILE_PAGES
+ * as well. Whatever changes a page of a file that has no folio takes its entry
+ * away before.
  * Return: how many entries were there.
  */
 unsigned int rental_replace(struct address_space *mapping,
@@ -292,7 +307,7 @@ unsigned int rental_replace(struct address_space *mapping,
 {
 	XA_STATE(xas, &mapping->i_pages, 0);
 	unsigned int i, moved = 0;
-	struct pages pages = {};
+	struct leaf leaf = {};
 
 	mapping_set_update(&xas, mapping);
 	xas_lock_irq(&xas);
@@ -302,21 +317,22 @@ unsigned int rental_replace(struct address_space *mapping,
 	for (i = nr; i--;) {
 		void *entry = rental_make_entry(region, slots[i]);
 		struct folio *folio = folios[i];
+		pgoff_t index = slots[i]->index;
 
-		if (load_entry(&xas, slots[i]->index) != entry)
+		if (load_entry(&xas, &leaf, index) != entry)
 			continue;
 		__folio_mark_uptodate(folio);
 		folio_set_active(folio);
 		folio_get(folio);
 		folio->mapping = mapping;
-		folio->index = slots[i]->index;
-		replace_entry(&xas, entry, folio);
-		count_page(mapping, &pages, folio, 1);
+		folio->index = index;
+		replace_entry(&xas, &leaf, index, folio, -1);
 		trace_mm_filemap_add_to_page_cache(folio);
 		moved++;
-		swap(folios[nr - moved], folios[i]);
+		if (nr - moved != i)
+			swap(folios[nr - moved], folios[i]);
 	}
-	count_pages(mapping, &pages);
+	mapping->nrpages += moved;
 	xas_unlock_irq(&xas);
 	return moved;
 }

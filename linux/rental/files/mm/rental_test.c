@@ -446,6 +446,7 @@ static void rental_test_what_is_used_is_not_evicted(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, xa_is_value(xa_load(&mapping->i_pages,
 							    folios[i]->index)));
 		folio_ref_unfreeze(folios[i], 1);
+		lruvec_stat_sub_folio(folios[i], NR_FILE_PAGES);
 	}
 	KUNIT_EXPECT_PTR_EQ(test, xa_load(&mapping->i_pages, 2), dirty);
 	KUNIT_EXPECT_PTR_EQ(test, xa_load(&mapping->i_pages, 4), used);
@@ -490,6 +491,7 @@ static void rental_test_copies_are_replaced_where_they_are(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, folio_test_uptodate(folios[i]));
 		/* Only what is in a list may have it. */
 		folio_clear_active(folios[i]);
+		lruvec_stat_add_folio(folios[i], NR_FILE_PAGES);
 	}
 	KUNIT_EXPECT_PTR_EQ(test, xa_load(&mapping->i_pages, 2), xa_mk_value(1));
 	/* Of an inode that is being evicted no page is moved. */
