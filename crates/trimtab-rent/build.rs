@@ -3,6 +3,7 @@
 fn main() {
     println!("cargo::rerun-if-changed=../../guest/rent");
     println!("cargo::rerun-if-changed=../../linux/rent-devices");
+    println!("cargo::rerun-if-changed=../../linux/rent-gcma");
     println!("cargo::rerun-if-changed=../../linux/rental");
     println!("cargo::rerun-if-changed=../../linux/rental-heap");
     println!("cargo::rerun-if-changed=../../linux/rental-mutants");

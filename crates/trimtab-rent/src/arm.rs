@@ -17,10 +17,13 @@ pub enum Arm {
     Movable,
     /// It is part of a block of memory that is taken off line and put on line: memory hotplug.
     Offline,
+    /// It is an area of guaranteed contiguous allocation, in another kernel: one that has that from a patch of the
+    /// user's.
+    Gcma,
 }
 
 impl Arm {
-    /// All of them.
+    /// All that our kernel has.
     pub const ALL: [Arm; 5] = [Arm::Idle, Arm::Rental, Arm::Cma, Arm::Movable, Arm::Offline];
 
     /// As the driver's parameter says it, and people.
@@ -31,6 +34,7 @@ impl Arm {
             Arm::Cma => "cma",
             Arm::Movable => "movable",
             Arm::Offline => "offline",
+            Arm::Gcma => "gcma",
         }
     }
 
@@ -38,7 +42,7 @@ impl Arm {
     pub fn lines(self) -> &'static str {
         match self {
             Arm::Offline => "CONFIG_MEMORY_HOTPLUG=y\nCONFIG_MEMORY_HOTREMOVE=y\n",
-            Arm::Idle | Arm::Rental | Arm::Cma | Arm::Movable => "",
+            Arm::Idle | Arm::Rental | Arm::Cma | Arm::Movable | Arm::Gcma => "",
         }
     }
 }
@@ -84,7 +88,7 @@ impl DeviceMemory {
         // Where the kernel has an area for contiguous allocation by default, nothing else may be there.
         let no_area = "cma=0".to_owned();
         let mut arguments: Vec<String> = match arm {
-            Arm::Idle | Arm::Rental => {
+            Arm::Idle | Arm::Rental | Arm::Gcma => {
                 let reserve = |device: &DeviceMemory| {
                     format!("reserve_mem={}M:1M:{}", device.mib, device.name)
                 };
@@ -115,6 +119,7 @@ mod tests {
         let reserved = "reserve_mem=72M:1M:decoder reserve_mem=33M:1M:camera cma=0";
         assert_eq!(of(Arm::Idle), format!("{reserved} rent_devices.arm=idle"));
         assert_eq!(of(Arm::Rental), format!("{reserved} rent_devices.arm=rental"));
+        assert_eq!(of(Arm::Gcma), format!("{reserved} rent_devices.arm=gcma"));
         assert_eq!(of(Arm::Cma), "cma=105M rent_devices.sizes=72,33 rent_devices.arm=cma");
         let zone = "movablecore=129M cma=0 rent_devices.sizes=72,33";
         assert_eq!(of(Arm::Movable), format!("{zone} rent_devices.arm=movable"));

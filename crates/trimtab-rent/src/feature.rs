@@ -35,8 +35,19 @@ pub static RENTAL_MUTANTS: Feature = Feature {
     generated: &[],
 };
 
+/// What a kernel must have from a patch of somebody else to be compared: guaranteed contiguous allocation.
+pub static RENT_GCMA: Feature = Feature {
+    name: "rent-gcma",
+    over: &[],
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/rent-gcma"),
+    generated: &[],
+};
+
 /// What kernels are given that experiments boot.
 pub const OF_GUESTS: &[&Feature] = &[&RENTAL, &RENTAL_HEAP, &RENT_DEVICES, &NULL_BLOCK];
+
+/// The same of those that have guaranteed contiguous allocation instead.
+pub const OF_GCMA_GUESTS: &[&Feature] = &[&RENT_GCMA, &RENT_DEVICES, &NULL_BLOCK];
 
 #[cfg(test)]
 mod tests {
@@ -84,8 +95,10 @@ mod tests {
     #[test]
     fn devices_are_drivers_of_their_own() {
         let paths: Vec<String> = RENT_DEVICES.files().into_iter().map(|(path, _)| path).collect();
-        let names = ["rent_block.c", "rent_block.h", "rent_devices.c"];
+        let names = ["rent_block.c", "rent_block.h", "rent_devices.c", "rent_kernel.h"];
         assert_eq!(paths, names.map(|name| format!("drivers/misc/{name}")));
-        assert!(added(&RENT_DEVICES).iter().any(|line| line.contains("depends on RENTAL")));
+        assert!(
+            added(&RENT_DEVICES).iter().any(|line| line.contains("depends on (RENTAL || GCMA)"))
+        );
     }
 }

@@ -6,6 +6,7 @@ mod experiment;
 pub mod filesystem;
 pub mod guest;
 mod guests;
+mod kernel;
 mod load;
 mod mutants;
 mod oracle;

@@ -53,6 +53,42 @@ const HEAP: &str = "\
 /bin/heap --heap video --count 300 --most-kib 6000 --held 5 -- \
   /bin/fileio --directory /disk --mib 100 --mode rndrw --requests 1000000";
 
+/// Gives a kernel what GCMA is called by, and does nothing: memory of closed devices is idle.
+const NO_GCMA: &str = "\
+--- a/mm/Kconfig
++++ b/mm/Kconfig
+@@ -965,6 +965,12 @@
+ config HAVE_SETUP_PER_CPU_AREA
+ \tbool
+ 
++config CLEANCACHE
++\tbool \"Nothing\"
++
++config GCMA
++\tbool \"Nothing\"
++
+ config CMA
+ \tbool \"Contiguous Memory Allocator\"
+ \tdepends on MMU
+--- /dev/null
++++ b/include/linux/gcma.h
+@@ -0,0 +1,14 @@
++static inline int gcma_register_area(const char *name, unsigned long first, unsigned long pages)
++{
++\treturn 0;
++}
++
++static inline int gcma_alloc_range(unsigned long first, unsigned long pages, gfp_t gfp)
++{
++\treturn 0;
++}
++
++static inline int gcma_free_range(unsigned long first, unsigned long pages)
++{
++\treturn 0;
++}
+";
+
 #[test]
 fn the_patches_fit_the_kernel() {
     let folder = tempfile::tempdir().unwrap();
@@ -178,6 +214,22 @@ fn memory_that_is_unplugged_is_as_useful_and_comes_back_a_hundred_times_slower()
         assert!(returns.errors == 0 && (all == 10 || returns.failures > 0), "{returns:?}");
         assert!(returns.count == 0 || returns.max > 100 * rental.max, "{returns:?} {rental:?}");
     }
+}
+
+#[test]
+#[ignore = "builds two kernels and boots them 4 times: 15 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
+fn a_kernel_with_a_users_patch_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let patch = folder.path().join("gcma.patch");
+    std::fs::write(&patch, NO_GCMA).unwrap();
+    let basis = Basis { gcma: Some(patch), ..Basis::new(work()) };
+    let request = RunRequest { basis, returns: 20, ..asked(&[], &["rndrd:100"]) };
+    let found = run(&request, &Silent).unwrap();
+    let [idle, gcma] = &found.arms[..] else { panic!("{found:?}") };
+    assert_eq!([idle.arm, gcma.arm], [Arm::Idle, Arm::Gcma]);
+    let ratio = gcma.workloads[0].throughput_ratio;
+    assert!((0.8..1.25).contains(&ratio), "{gcma:?}");
+    assert_eq!((gcma.returns[0].count, gcma.returns[0].failures), (20, 0), "{gcma:?}");
 }
 
 #[test]

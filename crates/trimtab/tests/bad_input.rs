@@ -489,6 +489,21 @@ fn inputs_without_an_end_are_one_message() {
 }
 
 #[test]
+fn a_kernel_patch_that_cannot_be_read_is_said_before_anything_is_built() {
+    let folder = Folder::new();
+    for command in ["rent run --gcma", "rent sweep --gcma", "rent verify --kernels none --gcma"] {
+        folder.fails(
+            &format!("{command} none.patch"),
+            "trimtab: cannot read none.patch: No such file or directory (os error 2)\n",
+        );
+        folder.fails(
+            &format!("{command} ."),
+            "trimtab: cannot read .: it is not a file, but a folder\n",
+        );
+    }
+}
+
+#[test]
 fn a_trace_can_come_by_a_pipe() {
     let folder = Folder::new();
     let trimtab = env!("CARGO_BIN_EXE_trimtab");

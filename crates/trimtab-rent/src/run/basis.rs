@@ -19,6 +19,9 @@ pub struct Basis {
     pub config: String,
     /// The guests' instruction set.
     pub isa: Isa,
+    /// A patch that gives the same source guaranteed contiguous allocation (GCMA): kernels that have it instead are
+    /// compared.
+    pub gcma: Option<PathBuf>,
     /// The first of the random numbers.
     pub seed: u32,
     /// The command that repeats this, for the report.
@@ -33,6 +36,7 @@ impl Basis {
             kernel_source: None,
             config: "tiny".to_owned(),
             isa: Isa::X86_64,
+            gcma: None,
             seed: 1,
             command: String::new(),
         }

@@ -15,6 +15,7 @@ use super::disk::DiskProfile;
 use super::filesystem::{FileSystem, ORACLE_USED_MIB, with_disk};
 use super::guest::{BootOf, Ran};
 use super::guests::{Guests, ScriptOf, side_by_side};
+use super::kernel::Kernel;
 use super::load::Load;
 use super::oracle::{self, Oracle};
 use super::prediction::{self, HELD_MIB, How};
@@ -85,12 +86,15 @@ fn returns_script(request: &RunRequest, programs: &Programs, load: Load) -> Stri
     with_disk(FileSystem::Ext4, &run)
 }
 
-/// Lines that set what the kernel lets be set. Where nothing is lent it means nothing.
+/// Lines that set what the kernel lets be set. Where nothing is lent it means nothing; another kernel than ours has
+/// nothing of it.
 fn settings(request: &RunRequest) -> String {
     let dirtyable = u8::from(request.dirtyable);
     format!(
         "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug\n\
-         echo {} >/sys/kernel/debug/rental/policy\necho {dirtyable} >/sys/kernel/debug/rental/dirtyable\n",
+         if [ -d /sys/kernel/debug/rental ]; then\n\
+         echo {} >/sys/kernel/debug/rental/policy\n\
+         echo {dirtyable} >/sys/kernel/debug/rental/dirtyable\nfi\n",
         request.policy
     )
 }
@@ -155,9 +159,16 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     let loads: Vec<Option<Load>> = request.loads.iter().copied().map(Some).chain([None]).collect();
     let scripts = |load, programs: &Programs| scripts(request, load, programs);
     let lines: String = request.arms.iter().map(|arm| arm.lines()).collect();
-    let guests = Guests::build(&work, (&request.basis, &lines), &loads, scripts, observe)?;
+    let built = |kernel, lines| {
+        Guests::build(&work, (&request.basis, kernel, lines), &loads, scripts, observe)
+    };
+    // First: that the user's patch fits is known soon.
+    let gcma = request.basis.gcma.as_deref().map(|patch| built(Kernel::Gcma(patch), ""));
+    let gcma = gcma.transpose()?;
+    let guests = built(Kernel::Rental(&[]), &lines)?;
     let boot = |asked: &Asked| {
-        let (programs, guest) = guests.of(asked.load)?;
+        let other = gcma.as_ref().filter(|_| asked.arm == Arm::Gcma);
+        let (programs, guest) = other.unwrap_or(&guests).of(asked.load)?;
         let used_mib = asked.load.map_or(ORACLE_USED_MIB, |load| load.used_mib(programs));
         let boot = BootOf {
             arm: asked.arm,
@@ -173,7 +184,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
         };
         guest.run(&boot, observe)
     };
-    let ways = with_idle(&request.arms);
+    let ways = with_idle(&request.arms, gcma.is_some());
     let mut ran = side_by_side(&asked(request, &ways), boot)?.into_iter();
     let mut rented: Vec<Ran> = Vec::new();
     let mut arms: Vec<ArmRun> = Vec::new();
@@ -295,9 +306,9 @@ fn regions(devices: &[DeviceMemory]) -> Vec<Region> {
 }
 
 /// The idle way first: all others are compared with it.
-fn with_idle(arms: &[Arm]) -> Vec<Arm> {
+fn with_idle(arms: &[Arm], gcma: bool) -> Vec<Arm> {
     let others = Arm::ALL.into_iter().filter(|arm| *arm != Arm::Idle && arms.contains(arm));
-    std::iter::once(Arm::Idle).chain(others).collect()
+    std::iter::once(Arm::Idle).chain(others).chain(gcma.then_some(Arm::Gcma)).collect()
 }
 
 const SECTORS_IN_A_MIB: f64 = 2048.0;
@@ -380,7 +391,8 @@ mod tests {
 
     #[test]
     fn the_idle_way_is_always_there_and_first() {
-        assert_eq!(with_idle(&[Arm::Cma, Arm::Rental]), [Arm::Idle, Arm::Rental, Arm::Cma]);
-        assert_eq!(with_idle(&[]), [Arm::Idle]);
+        assert_eq!(with_idle(&[Arm::Cma, Arm::Rental], false), [Arm::Idle, Arm::Rental, Arm::Cma]);
+        assert_eq!(with_idle(&[], false), [Arm::Idle]);
+        assert_eq!(with_idle(&[Arm::Cma], true), [Arm::Idle, Arm::Cma, Arm::Gcma]);
     }
 }

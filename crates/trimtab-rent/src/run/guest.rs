@@ -15,15 +15,15 @@ use trimtab_machine::boot::{
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
 use trimtab_machine::guest::compiled::CompiledProgram;
-use trimtab_machine::kernel::{BuildInputs, Feature, GeneratedFiles, KernelImage, Toolchain};
+use trimtab_machine::kernel::{BuildInputs, GeneratedFiles, KernelImage, Toolchain};
 use trimtab_machine::testbed::Testbed;
 use trimtab_machine::{Isa, Platform};
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
 use super::filesystem;
+use super::kernel::Kernel;
 use crate::arm::{Arm, DeviceMemory};
-use crate::feature::OF_GUESTS;
 
 /// Beside its configuration: file systems, counters of memory, and the allocator that is usual.
 const LINES: &str = "\
@@ -159,14 +159,14 @@ impl<'work> Guest<'work> {
         request: &GuestRequest<'_>,
         observe: &dyn Observe,
     ) -> Result<Self> {
-        Self::build_with(work, request, &[], observe)
+        Self::build_with(work, request, Kernel::Rental(&[]), observe)
     }
 
-    /// The same of a kernel that is given more.
+    /// The same of another kernel.
     pub(super) fn build_with(
         work: &'work WorkDir,
         request: &GuestRequest<'_>,
-        added: &[&'static Feature],
+        kernel: Kernel<'_>,
         observe: &dyn Observe,
     ) -> Result<Self> {
         let isa = request.basis.isa;
@@ -186,14 +186,17 @@ impl<'work> Guest<'work> {
         let testbed = Testbed::prepare_files(work, isa, None, workloads.collect(), &files)?;
         let toolchain = Toolchain::Clang(tools::llvm()?);
         let named = (request.basis.config.as_str(), isa);
-        let features = [OF_GUESTS, added].concat();
-        let inputs = BuildInputs::find(
+        let features = kernel.features();
+        let mut inputs = BuildInputs::find(
             request.basis.kernel_source.as_deref(),
             &features,
             named,
             2,
             toolchain,
         )?;
+        if let Some(patch) = kernel.patch() {
+            inputs = inputs.with_patch(patch)?;
+        }
         let inputs = inputs.with_lines(LINES).with_lines(request.lines);
         let (source, build) = inputs.prepare(work, observe)?;
         let stage = observe.stage("build the kernel");

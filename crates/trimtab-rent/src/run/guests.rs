@@ -12,6 +12,7 @@ use trimtab_report::common::Repeat;
 
 use super::basis::Basis;
 use super::guest::{Guest, GuestRequest};
+use super::kernel::Kernel;
 use super::load::Load;
 use super::programs::Programs;
 
@@ -69,14 +70,14 @@ impl Kind {
 }
 
 impl<'work> Guests<'work> {
-    /// Builds those that are needed, of a kernel whose configuration has more `lines`, for these scripts, which `scripts` gives for a load, or for what is none, and the
+    /// Builds those that are needed, of such a kernel whose configuration has more `lines`, for these scripts, which `scripts` gives for a load, or for what is none, and the
     /// programs that it runs.
     ///
     /// # Errors
     /// Missing tools, builds that fail.
     pub(super) fn build(
         work: &'work WorkDir,
-        (basis, lines): (&Basis, &str),
+        (basis, kernel, lines): (&Basis, Kernel<'_>, &str),
         loads: &[Option<Load>],
         scripts: impl Fn(Option<Load>, &Programs) -> Vec<ScriptOf>,
         observe: &dyn Observe,
@@ -99,7 +100,7 @@ impl<'work> Guests<'work> {
             scripts.dedup();
             let files = programs.files.clone();
             let asked = GuestRequest { basis, lines, scripts, files };
-            guests.insert(kind, (programs, Guest::build(work, &asked, observe)?));
+            guests.insert(kind, (programs, Guest::build_with(work, &asked, kernel, observe)?));
         }
         Ok(Self(guests))
     }

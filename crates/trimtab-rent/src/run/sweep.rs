@@ -13,6 +13,7 @@ use super::disk::DiskProfile;
 use super::filesystem::{FileSystem, with_disk};
 use super::guest::{BootOf, Ran};
 use super::guests::{Guests, side_by_side};
+use super::kernel::Kernel;
 use super::load::Load;
 use super::programs::Programs;
 use crate::arm::{Arm, DeviceMemory};
@@ -98,6 +99,9 @@ fn steps(request: &SweepRequest) -> Vec<Step> {
     if request.cma {
         ways.push((Arm::Cma, Returning::Plain));
     }
+    if request.basis.gcma.is_some() {
+        ways.push((Arm::Gcma, Returning::Plain));
+    }
     let mut steps = Vec::new();
     for &load in &request.loads {
         for &(arm, returning) in &ways {
@@ -123,9 +127,14 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
         let of_load = steps.iter().filter(|step| Some(step.load) == load);
         of_load.map(|step| (step.script(), step.commands(request, programs))).collect()
     };
-    let guests = Guests::build(&work, (&request.basis, ""), &loads, scripts, observe)?;
+    let built =
+        |kernel| Guests::build(&work, (&request.basis, kernel, ""), &loads, scripts, observe);
+    // First: that the user's patch fits is known soon.
+    let gcma = request.basis.gcma.as_deref().map(|patch| built(Kernel::Gcma(patch))).transpose()?;
+    let guests = built(Kernel::Rental(&[]))?;
     let boot = |step: &Step| {
-        let (programs, guest) = guests.of(Some(step.load))?;
+        let other = gcma.as_ref().filter(|_| step.arm == Arm::Gcma);
+        let (programs, guest) = other.unwrap_or(&guests).of(Some(step.load))?;
         let boot = BootOf {
             arm: step.arm,
             devices: &[DeviceMemory { name: DEVICE, mib: step.mib }],
@@ -214,6 +223,10 @@ mod tests {
         assert_eq!(steps(&request()).len(), 2 * 4 * 2);
         let none = SweepRequest { ways: Vec::new(), cma: false, ..request() };
         assert!(steps(&none).is_empty());
+        let gcma = Basis { gcma: Some(PathBuf::from("gcma.patch")), ..request().basis };
+        let gcma = SweepRequest { basis: gcma, ..none };
+        assert!(steps(&gcma).iter().all(|step| step.arm == Arm::Gcma));
+        assert_eq!(steps(&gcma).len(), 2 * 2);
     }
 
     #[test]

@@ -10,12 +10,12 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Platform;
 use trimtab_machine::boot::{BootError, Outcome, limits};
-use trimtab_report::Schema;
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
 use super::filesystem::{FileSystem, ORACLE_USED_MIB, with_disk};
 use super::guest::{BootOf, Guest, GuestRequest, Ran};
+use super::kernel::Kernel;
 use super::mutants::{MUTANTS, Mutant, Setting};
 use super::oracle::{self, Oracle};
 use crate::arm::{Arm, DeviceMemory};
@@ -163,17 +163,22 @@ impl Place {
         with_disk(self.file_system, &oracle(each, request.basis.seed, &options))
     }
 
-    fn run(self, guest: &Guest<'_>, checks: Checks, observe: &dyn Observe) -> Result<OracleRun> {
+    fn run(
+        self,
+        guest: &Guest<'_>,
+        (kernel, arm, more_mib): (&str, Arm, u32),
+        observe: &dyn Observe,
+    ) -> Result<OracleRun> {
         let arguments = match self.returned {
             Returned::Whole => vec!["rent_devices.split=0".to_owned()],
             Returned::Parts => vec!["rent_devices.split=1".to_owned()],
             Returned::Moved => Returning::Activate.arguments(MOVED_US),
         };
         let asked = BootOf {
-            arm: Arm::Rental,
+            arm,
             devices: &DEVICES,
             script: &self.script(),
-            normal_mib: NORMAL_MIB + checks.memory_mib(),
+            normal_mib: NORMAL_MIB + more_mib,
             used_mib: ORACLE_USED_MIB,
             disk: FAST,
             cpus: self.cpus,
@@ -182,7 +187,7 @@ impl Place {
             device_tree: None,
         };
         let boot = guest.run_within(&asked, limits::VERIFIED_OPERATIONS, observe);
-        oracle_run(checks.name(), self.files, self.cpus, boot)
+        oracle_run(kernel, self.files, self.cpus, boot)
     }
 }
 
@@ -266,13 +271,11 @@ impl<'work> MutantKernel<'work> {
             (setting.name().to_owned(), commands)
         });
         let tests = RENTAL.fragment("kunit").context("rental memory has no unit tests")?;
-        let asked = GuestRequest {
-            basis: &request.basis,
-            lines: &format!("{tests}{MUTANT_LINES}"),
-            scripts: scripts.to_vec(),
-            files: BTreeMap::new(),
-        };
-        Ok(Self { guest: Guest::build_with(work, &asked, &[&RENTAL_MUTANTS], observe)? })
+        let lines = format!("{tests}{MUTANT_LINES}");
+        let asked = asked(request, &scripts, &lines);
+        Ok(Self {
+            guest: Guest::build_with(work, &asked, Kernel::Rental(&[&RENTAL_MUTANTS]), observe)?,
+        })
     }
 
     fn boot(
@@ -385,7 +388,7 @@ fn has_begun(console: &Path) -> bool {
 pub fn verify(request: &VerifyRequest, observe: &dyn Observe) -> Result<RentVerify> {
     let start = Instant::now();
     ensure!(
-        !request.checks.is_empty() || !request.mutants.is_empty(),
+        !request.checks.is_empty() || !request.mutants.is_empty() || request.basis.gcma.is_some(),
         "there is nothing to verify: no kernel, and no mutant"
     );
     let work = WorkDir::open(&request.basis.work)?;
@@ -401,17 +404,23 @@ pub fn verify(request: &VerifyRequest, observe: &dyn Observe) -> Result<RentVeri
         found.repeat = request.basis.repeat(guest, inputs.clone());
         Ok(())
     };
+    // First: that the user's patch fits is known soon.
+    if let Some(patch) = &request.basis.gcma {
+        let guest =
+            Guest::build_with(&work, &asked(request, &scripts, ""), Kernel::Gcma(patch), observe)?;
+        used(&guest, Arm::Gcma.name())?;
+        let of = (Arm::Gcma.name(), Arm::Gcma, 0);
+        for place in PLACES.iter().filter(|place| place.returned == Returned::Whole) {
+            verified.gcma.push(place.run(&guest, of, observe)?);
+        }
+    }
     for &checks in &request.checks {
-        let asked = GuestRequest {
-            basis: &request.basis,
-            lines: &checks.lines()?,
-            scripts: scripts.to_vec(),
-            files: BTreeMap::new(),
-        };
-        let guest = Guest::build(&work, &asked, observe)?;
+        let lines = checks.lines()?;
+        let guest = Guest::build(&work, &asked(request, &scripts, &lines), observe)?;
         used(&guest, checks.name())?;
         for place in PLACES {
-            verified.runs.push(place.run(&guest, checks, observe)?);
+            let of = (checks.name(), Arm::Rental, checks.memory_mib());
+            verified.runs.push(place.run(&guest, of, observe)?);
         }
     }
     if !request.mutants.is_empty() {
@@ -429,15 +438,22 @@ pub fn verify(request: &VerifyRequest, observe: &dyn Observe) -> Result<RentVeri
             verified.mutants.push(found);
         }
     }
-    verified.operations = verified.runs.iter().map(|run| run.found.operations).sum();
-    verified.errors = verified.runs.iter().map(|run| run.found.errors).sum();
-    verified.mutants_killed = verified.mutants.iter().filter(|it| it.killed).count() as u64;
-    found.schema = Schema::default();
+    verified.sum_up();
     request.basis.isa.kbuild().clone_into(&mut found.arch);
     found.verify = verified;
     found.seconds = start.elapsed().as_secs_f64();
     found.checks = found.judged();
     Ok(found)
+}
+
+/// A guest whose kernel has these lines more.
+fn asked<'a>(
+    request: &'a VerifyRequest,
+    scripts: &[(String, String)],
+    lines: &'a str,
+) -> GuestRequest<'a> {
+    let (scripts, files) = (scripts.to_vec(), BTreeMap::new());
+    GuestRequest { basis: &request.basis, lines, scripts, files }
 }
 
 impl Mutant {

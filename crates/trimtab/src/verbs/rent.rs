@@ -7,7 +7,9 @@ pub mod verify;
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Args, Subcommand};
+use trimtab_lab::bytes;
 use trimtab_lab::failure::Failure;
 use trimtab_rent::run::Basis;
 use trimtab_report::Report;
@@ -59,6 +61,9 @@ pub struct GuestArguments {
     /// The kernel's source [default: the newest installed source package]
     #[arg(long, value_name = "PATH")]
     pub source: Option<PathBuf>,
+    /// Compare with GCMA, too: a patch for the same source that gives a kernel gcma_register_area(); none comes with trimtab
+    #[arg(long, value_name = "PATCH")]
+    pub gcma: Option<PathBuf>,
     /// Where to work, and where what was built is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
@@ -68,8 +73,11 @@ pub struct GuestArguments {
 }
 
 impl GuestArguments {
-    /// Whether results can be written, before hours of work.
+    /// Whether results can be written and the patch be read, before hours of work.
     fn check(&self) -> anyhow::Result<()> {
+        if let Some(patch) = &self.gcma {
+            bytes::open(patch).with_context(|| format!("cannot read {}", patch.display()))?;
+        }
         Ok(destination::check([self.outputs.json.as_deref(), self.outputs.html.as_deref()])?)
     }
 
@@ -79,6 +87,7 @@ impl GuestArguments {
             kernel_source: self.source.clone(),
             config: self.config.clone(),
             isa: self.arch.isa(),
+            gcma: self.gcma.clone(),
             seed: self.seed,
             command: trimtab_lab::shell::own_words().join(" "),
         }

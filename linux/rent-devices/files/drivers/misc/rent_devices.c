@@ -17,6 +17,8 @@
  * offline: all of it is in one block of memory, at rent_devices.block MiB, that
  * is added when the kernel is up, and taken off line and put on line as whole.
  * No less can be unplugged.
+ * gcma: the same memory as with idle is an area of guaranteed contiguous
+ * allocation, in a kernel that has that from somebody else's patch.
  *
  * With rent_devices.split each of the first two ways' memory is that of two
  * devices, the second of which is NAME-rest: they rent and return a part of one
@@ -37,14 +39,14 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/of.h>
-#include <linux/rental.h>
 #include <linux/string.h>
 
 #include "rent_block.h"
+#include "rent_kernel.h"
 
 static char *arm = "idle";
 module_param(arm, charp, 0444);
-MODULE_PARM_DESC(arm, "idle, rental, cma, movable or offline: what becomes of memory of idle devices");
+MODULE_PARM_DESC(arm, "idle, rental, cma, movable, offline or gcma: what becomes of memory of idle devices");
 
 static char *scrub = "none";
 module_param(scrub, charp, 0444);
@@ -77,7 +79,7 @@ static bool split;
 module_param(split, bool, 0444);
 MODULE_PARM_DESC(split, "whether the memory of each device is that of two");
 
-enum arm { IDLE, RENTAL, CMA, MOVABLE, OFFLINE };
+enum arm { IDLE, RENTAL, CMA, MOVABLE, OFFLINE, GCMA };
 
 static const char *const arms[] = {
 	[IDLE] = "idle",
@@ -85,6 +87,7 @@ static const char *const arms[] = {
 	[CMA] = "cma",
 	[MOVABLE] = "movable",
 	[OFFLINE] = "offline",
+	[GCMA] = "gcma",
 };
 
 static const char *const scrubs[] = {
@@ -164,6 +167,9 @@ static int get_memory(struct stand_in *it)
 					  MIGRATE_MOVABLE, GFP_KERNEL);
 	case OFFLINE:
 		return rent_block_get();
+	case GCMA:
+		return gcma_alloc_range(PHYS_PFN(it->start), it->size >> PAGE_SHIFT,
+					GFP_KERNEL);
 	default:
 		return 0;
 	}
@@ -192,6 +198,9 @@ static void put_memory(struct stand_in *it)
 		break;
 	case OFFLINE:
 		rent_block_put();
+		break;
+	case GCMA:
+		WARN_ON(gcma_free_range(PHYS_PFN(it->start), it->size >> PAGE_SHIFT));
 		break;
 	default:
 		break;
@@ -337,7 +346,7 @@ static int __init find_memory(struct stand_in *it, unsigned int number)
 
 	if (it->whole)
 		return take_rest(it);
-	if (kind != IDLE && kind != RENTAL) {
+	if (kind != IDLE && kind != RENTAL && kind != GCMA) {
 		it->size = (size_t)(number < nr_sizes ? sizes[number] : 0) << 20;
 		if (!it->size)
 			return -ENOENT;
@@ -350,6 +359,9 @@ static int __init find_memory(struct stand_in *it, unsigned int number)
 	if (!reserve_mem_find_by_name(it->name, &it->start, &size))
 		return -ENOENT;
 	it->size = size;
+	if (kind == GCMA)
+		return gcma_register_area(it->name, PHYS_PFN(it->start),
+					  it->size >> PAGE_SHIFT);
 	return 0;
 }
 
