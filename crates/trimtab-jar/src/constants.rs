@@ -4,12 +4,17 @@
 //! A forward data flow over the integer registers; the value of a register at a block's start is
 //! known where all ways there agree on it.
 
+mod tails;
+
 use std::collections::BTreeSet;
 
 use crate::function::{Block, Function, holds};
 use crate::image::Image;
 use crate::ir::{Bin, Callee, End, Ins, Op, Un, Val, Width};
 use crate::vars::{GP, RA, RESULTS, SP, T9, Var, Vars};
+
+/// Blocks of a function that are split, at most: constants are found anew behind each.
+const MOST_SPLITS: usize = 64;
 
 /// Registers that are followed.
 const FOLLOWED: usize = 32;
@@ -47,6 +52,22 @@ impl KnownValues {
 
 /// Finds constants, and writes them where they are read.
 pub(crate) fn propagate(image: &Image<'_>, function: &mut Function) {
+    let mut known = known_before(image, function);
+    for _ in 0..MOST_SPLITS {
+        if !tails::split(image, function, &known) {
+            break;
+        }
+        known = known_before(image, function);
+    }
+    for (block, known) in function.blocks.iter_mut().zip(known) {
+        if let Some(state) = known {
+            rewrite(image, block, state);
+        }
+    }
+}
+
+/// What is known before each block; none of those that no way leads to.
+fn known_before(image: &Image<'_>, function: &Function) -> Vec<Option<KnownValues>> {
     let mut begin = KnownValues([None; FOLLOWED]);
     begin.set(GP, Some(image.gp.cast_signed()));
     // The convention of position-independent code: `t9` is the function's own address.
@@ -82,11 +103,7 @@ pub(crate) fn propagate(image: &Image<'_>, function: &mut Function) {
             }
         }
     }
-    for (block, known) in function.blocks.iter_mut().zip(known) {
-        if let Some(state) = known {
-            rewrite(image, block, state);
-        }
-    }
+    known
 }
 
 /// What is known behind an instruction.

@@ -1,5 +1,6 @@
 //! Functions as blocks of instructions.
 
+use crate::by_pointer::POINTER_FLOATS;
 use crate::image::Image;
 use crate::ir::{Callee, Cond, End, Ins, Op, Val, Width};
 use crate::mips::{Control, Where, control, decode};
@@ -59,8 +60,8 @@ pub(crate) struct Function {
     pub(crate) results: Vars,
     /// What it, or what it calls, may set of what functions give back; all forms of it.
     pub(crate) writes: Vars,
-    /// Where it ends with a call through a pointer, that may be given floating-point numbers.
-    pub(crate) tail_passes_floats: bool,
+    /// Where it ends with a call through a pointer, the floating-point numbers that may be given.
+    pub(crate) tail_floats: Vars,
     /// Its arithmetic rounds as the control register says.
     pub(crate) rounds: bool,
     /// It is `vfork`: it returns once more, as `setjmp` does.
@@ -193,7 +194,7 @@ pub(crate) fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: us
         arguments: Vars::NONE,
         results: Vars::NONE,
         writes: Vars::NONE,
-        tail_passes_floats: true,
+        tail_floats: POINTER_FLOATS,
         rounds: false,
         forks: false,
         computed: Vec::new(),

@@ -18,6 +18,7 @@
 
 mod archive;
 mod bindings;
+mod by_pointer;
 mod classfile;
 mod co_location;
 mod constants;
@@ -36,6 +37,7 @@ mod liveness;
 mod loops;
 mod merge_guards;
 mod mips;
+mod no_return;
 mod profile;
 mod report;
 mod return_types;

@@ -2,23 +2,18 @@
 //!
 //! Backward data flow within a function; between functions the sets grow until nothing changes.
 
+use crate::by_pointer::{ByPointer, POINTER_FLOATS, ends_through_pointer};
 use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::{Block, Function};
 use crate::given::{FLOATS, UNUSUAL, given, lose_floats};
 use crate::ir::{Callee, End, Ins, Op, Val};
 use crate::return_types::never_given;
 use crate::vars::{
-    ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, V1, Var, Vars, forms,
+    ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, Var, Vars, as_doubles, forms,
     forms_of_pair, other_half,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-
-/// What calls through pointers give back beside `v0` and `v1`.
-const POINTER_RESULTS: Vars = Vars::of(&[V0, V1, DOUBLE, DOUBLE + 1]);
-
-/// The first two arguments that are floating-point numbers.
-const POINTER_FLOATS: Vars = Vars::of(&[DOUBLE + 6, DOUBLE + 7]);
 
 /// The registers for the first four integer arguments.
 const ARGUMENT_REGISTERS: Vars = Vars::of(&[4, 5, 6, 7]);
@@ -43,24 +38,28 @@ pub(crate) struct Facts<'a> {
     pub(crate) results: Vars,
     /// The floating-point arguments that it may pass where it leaves for what a pointer says.
     pub(crate) tail_floats: Vars,
+    /// Those that any call through a pointer may pass.
+    pub(crate) pointer_floats: Vars,
 }
 
 impl<'a> Facts<'a> {
     /// Those within a function of which all is known.
     pub(crate) fn of(summaries: &'a Summaries, function: &Function) -> Facts<'a> {
-        let tail_floats = if function.tail_passes_floats { POINTER_FLOATS } else { Vars::NONE };
-        Facts { summaries, results: function.results, tail_floats }
+        Facts {
+            summaries,
+            results: function.results,
+            tail_floats: function.tail_floats,
+            pointer_floats: POINTER_FLOATS,
+        }
     }
 
     /// What a call passes. The address to return to is known to the caller.
     pub(crate) fn passes(&self, callee: Callee, floats: Vars) -> Vars {
+        let unknown = COMMON_ARGUMENTS.or(floats.and(self.pointer_floats));
         match callee {
-            Callee::At(to) => match self.summaries.get(&to) {
-                Some(summary) => summary.arguments,
-                // One of Java's.
-                None => COMMON_ARGUMENTS.or(floats),
-            },
-            Callee::Through(_) => COMMON_ARGUMENTS.or(floats),
+            // What is not there is one of Java's.
+            Callee::At(to) => self.summaries.get(&to).map_or(unknown, |known| known.arguments),
+            Callee::Through(_) => unknown,
         }
     }
 
@@ -124,9 +123,16 @@ pub(crate) fn other_half_needed(var: Var, live: Vars) -> Vars {
 /// The floating-point arguments that a call through a pointer may pass.
 pub(crate) fn call_floats(ins: &Ins) -> Vars {
     match ins.c {
-        Val::Const(1) => POINTER_FLOATS,
-        _ => Vars::NONE,
+        Val::Const(mask) => {
+            POINTER_FLOATS.iter().filter(|var| mask >> (var - DOUBLE) & 1 != 0).collect()
+        }
+        Val::Var(_) => Vars::NONE,
     }
+}
+
+/// Notes which floating-point arguments a call through a pointer may pass: a bit for each pair of registers.
+fn set_call_floats(ins: &mut Ins, floats: Vars) {
+    ins.c = Val::Const(floats.iter().fold(0, |mask, var| mask | 1 << (var - DOUBLE)));
 }
 
 /// Whether an instruction does nothing that is read.
@@ -160,7 +166,7 @@ fn mark_floats(function: &mut Function, given: Vars, losing: &BTreeSet<u32>) {
         let mut state = may[at].unwrap_or(true);
         for ins in &mut function.blocks[at].ins {
             if let Op::Call(Callee::Through(_)) = ins.op {
-                ins.c = Val::Const(i32::from(state));
+                set_call_floats(ins, if state { POINTER_FLOATS } else { Vars::NONE });
                 state = false;
             }
             state |= ins.defs().meets(FLOATS);
@@ -176,16 +182,17 @@ fn mark_floats(function: &mut Function, given: Vars, losing: &BTreeSet<u32>) {
             }
         }
     }
-    function.tail_passes_floats = tail_passes_floats;
+    function.tail_floats = if tail_passes_floats { POINTER_FLOATS } else { Vars::NONE };
 }
 
 /// Finds what each function is given and gives back. `functions` are by ascending address; those
 /// whose address is known elsewhere are marked, and `entry` is called by nobody.
-/// `left` are results beside the usual ones, by function.
+/// `left` are results beside the usual ones, by function; `all_known` says whether there is no other code than theirs.
 pub(crate) fn solve(
     functions: &mut [Function],
     entry: u32,
     left: &FxHashMap<u32, Vars>,
+    all_known: bool,
 ) -> Summaries {
     // Long: one pass over a queue of functions, with all that may put one back into it.
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
@@ -195,25 +202,17 @@ pub(crate) fn solve(
     for (function, given) in functions.iter_mut().zip(&given) {
         mark_floats(function, *given, &losing);
     }
-    let mut summaries: Summaries = functions
-        .iter()
-        .map(|f| {
-            let arguments = Vars::NONE;
-            let results = left.get(&f.start).copied().unwrap_or(Vars::NONE);
-            (f.start, Summary { arguments, writes: own_writes(f), results, returns_twice: false })
-        })
-        .collect();
+    let mut summaries = first_summaries(functions, left);
     spread_writes(functions, &callers, &starts, &mut summaries);
     let never = never_given(functions, |to| summaries.get(&to).map_or(RESULTS, |it| it.writes));
     let ranks = callees_first(functions, &starts);
-    let mut at_rank = vec![0; functions.len()];
-    for (index, rank) in ranks.iter().enumerate() {
-        at_rank[*rank] = index;
-    }
+    let mut at_rank: Vec<usize> = (0..functions.len()).collect();
+    at_rank.sort_unstable_by_key(|at| ranks[*at]);
     let begins = |f: &Function| f.taken || f.start == entry;
     let mut new: Vec<usize> = (0..functions.len()).filter(|at| begins(&functions[*at])).collect();
     let mut open = BTreeSet::new();
     let mut reached = vec![false; functions.len()];
+    let mut by_pointer = ByPointer::new(functions, all_known);
     loop {
         // All that is reached, before the first of it is looked at: a function's callees come first.
         while let Some(at) = new.pop() {
@@ -236,15 +235,25 @@ pub(crate) fn solve(
         let mut summary = summaries[&function.start];
         if taken {
             let never = never.get(&function.start).copied().unwrap_or_default();
-            let given = summary.writes.and(POINTER_RESULTS).without(never);
-            summary.results = summary.results.or(given);
+            let given = summary.writes.and(by_pointer.results).without(never);
+            summary.results = as_doubles(summary.results.or(given));
             summaries.insert(function.start, summary);
         }
-        let facts = Facts { results: summary.results, ..Facts::of(&summaries, function) };
+        let facts = Facts {
+            results: summary.results,
+            pointer_floats: by_pointer.floats,
+            ..Facts::of(&summaries, function)
+        };
         flow(&facts, function);
         let may = ARGUMENTS.without(UNUSUAL).or(given[at]);
         let arguments = function.blocks[function.entry].live_in.and(may);
-        let (wanted, moved) = demands(&facts, function);
+        let (wanted, read, moved) = demands(&facts, function);
+        if by_pointer.add(read, if taken { arguments } else { Vars::NONE }) {
+            // Any function may call through pointers, or be called.
+            open.extend(
+                ranks.iter().zip(&reached).filter(|(_, reached)| **reached).map(|(rank, _)| rank),
+            );
+        }
         if arguments != summary.arguments {
             summary.arguments = arguments;
             summaries.insert(function.start, summary);
@@ -253,9 +262,10 @@ pub(crate) fn solve(
         }
         for (callee, results) in wanted {
             if let Some(known) = summaries.get_mut(&callee)
-                && !results.without(known.results).is_empty()
+                && let more = as_doubles(known.results.or(results))
+                && more != known.results
             {
-                known.results = known.results.or(results);
+                known.results = more;
                 open.extend(starts.binary_search(&callee).map(|at| ranks[at]));
             }
         }
@@ -270,13 +280,39 @@ pub(crate) fn solve(
         }
     }
     for (function, reached) in functions.iter_mut().zip(reached) {
-        let summary = summaries[&function.start];
         function.reached = reached;
-        (function.arguments, function.results) = (summary.arguments, summary.results);
-        function.writes = summary.writes;
+        note(function, summaries[&function.start]);
+        pass_only(function, by_pointer.floats);
     }
     find_returning_twice(functions, &mut summaries);
     summaries
+}
+
+/// What is known of functions before any is looked at.
+fn first_summaries(functions: &[Function], left: &FxHashMap<u32, Vars>) -> Summaries {
+    let first = |function: &Function| {
+        let results = left.get(&function.start).copied().unwrap_or(Vars::NONE);
+        let (arguments, writes) = (Vars::NONE, own_writes(function));
+        (function.start, Summary { arguments, writes, results, returns_twice: false })
+    };
+    functions.iter().map(first).collect()
+}
+
+/// Notes in a function what is known of it.
+fn note(function: &mut Function, summary: Summary) {
+    (function.arguments, function.results) = (summary.arguments, summary.results);
+    function.writes = summary.writes;
+}
+
+/// Has calls through pointers pass no floating-point arguments but these.
+fn pass_only(function: &mut Function, floats: Vars) {
+    function.tail_floats = function.tail_floats.and(floats);
+    for ins in function.blocks.iter_mut().flat_map(|block| &mut block.ins) {
+        if let Op::Call(Callee::Through(_)) = ins.op {
+            let passed = call_floats(ins).and(floats);
+            set_call_floats(ins, passed);
+        }
+    }
 }
 
 /// Finds functions that note the address that they will return to, or are `vfork`, and those that leave this to another one by a tail call.
@@ -443,23 +479,31 @@ pub(crate) fn live_out(function: &Function, block: &Block) -> Vars {
         .fold(function.live_at_labels, |all, next| all.or(function.blocks[*next].live_in))
 }
 
-/// What the function reads of what others give back, and the constants that it moves about.
-fn demands(facts: &Facts<'_>, function: &Function) -> (Vec<(u32, Vars)>, BTreeSet<u32>) {
+/// What the function reads of what others give back: functions that it names, and those that pointers lead to; and the constants that
+/// it moves about.
+fn demands(facts: &Facts<'_>, function: &Function) -> (Vec<(u32, Vars)>, Vars, BTreeSet<u32>) {
     let (mut wanted, mut moved) = (Vec::new(), BTreeSet::new());
+    let mut by_pointer = Vars::NONE;
     for block in &function.blocks {
         let behind = behind(facts, block, live_out(function, block));
         for (ins, live) in block.ins.iter().zip(&behind) {
-            if let Op::Call(Callee::At(to)) = ins.op {
-                wanted.push((to, live.and(facts.sets(Callee::At(to)))));
-            } else if !is_dead(ins, *live) {
-                moved.extend(moved_constants(ins));
+            match ins.op {
+                Op::Call(callee @ Callee::At(to)) => {
+                    wanted.push((to, live.and(facts.sets(callee))));
+                }
+                Op::Call(Callee::Through(_)) => by_pointer = by_pointer.or(*live),
+                _ if !is_dead(ins, *live) => moved.extend(moved_constants(ins)),
+                _ => {}
             }
         }
         if let End::Tail(callee @ Callee::At(to)) = block.end {
             wanted.push((to, facts.results.and(facts.sets(callee))));
         }
+        if ends_through_pointer(&block.end) {
+            by_pointer = by_pointer.or(facts.results);
+        }
     }
-    (wanted, moved)
+    (wanted, by_pointer, moved)
 }
 
 /// Whether a function notes the address that it will return to, as `setjmp` does: its callers can be

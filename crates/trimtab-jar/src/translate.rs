@@ -17,6 +17,7 @@ use crate::libgcc::{arithmetic, computing};
 use crate::liveness::{Summaries, returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
 use crate::merge_guards::merge_guards;
+use crate::no_return::end_behind_calls;
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{CoLocatedFunctions, Report, SplitFunction};
 use crate::return_types::computed_results;
@@ -119,14 +120,15 @@ fn translated(
             functions = find_functions(image, options.metered, left_out);
         }
     }
+    end_behind_calls(&mut functions);
     let left = left_results(&mut functions);
-    let summaries = solve(&mut functions, image.entry, &left);
+    let all_known = image.named && options.exports.is_empty() && left_out.is_empty();
+    let summaries = solve(&mut functions, image.entry, &left, all_known);
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     functions.retain(|function| function.reached);
     functions.iter_mut().for_each(|function| improve(&summaries, function));
     // A class has lines of one file.
-    let file = |function: &Function| image.lines.file(function.start);
-    functions.sort_by_key(|function| (file(function), function.start));
+    functions.sort_by_key(|function| (image.lines.file(function.start), function.start));
     let named: Vec<(u32, String)> = functions.iter().map(|f| (f.start, f.name.clone())).collect();
     let names = Image::unique_names(&named);
     let mut report = Report {
@@ -146,23 +148,7 @@ fn translated(
         }
     }
 
-    // Where each method will be: as many instructions to a class as give about its size.
-    let mut homes = FxHashMap::default();
-    let mut class_of = Vec::new();
-    let (mut class, mut bytes) = (0, 0);
-    let mut before = None;
-    for (function, name) in functions.iter().zip(names) {
-        let size = function.instructions() * 12;
-        let begins = std::mem::replace(&mut before, file(function)) != before;
-        if bytes > 0 && (bytes + size > CLASS_BYTES || begins) {
-            class += 1;
-            bytes = 0;
-        }
-        bytes += size;
-        class_of.push(class);
-        let shape = Shape::of(&summaries[&function.start]);
-        homes.insert(function.start, Home { class: format!("program/Code{class}"), name, shape });
-    }
+    let (homes, class_of) = places(image, &functions, names, &summaries);
     let (lines, metered) = (&image.lines, options.metered);
     let counters = options.counted.then(|| first_blocks(&functions));
     let (counters, profile) = (counters.as_ref(), &options.profile);
@@ -172,6 +158,7 @@ fn translated(
 
     let numbered: Vec<(&Function, usize)> = functions.iter().zip(class_of).collect();
     let classes: Vec<&[(&Function, usize)]> = numbered.chunk_by(|a, b| a.1 == b.1).collect();
+    let classes_of_code = classes.len().max(1);
     let made: Result<Vec<MadeClass>, JarError> =
         classes.into_par_iter().map(|of| made_class(&context, of)).collect();
     let mut entries = Vec::new();
@@ -195,7 +182,7 @@ fn translated(
         taken.iter().filter_map(|start| Some((*start, pointer(&context, *start)?))).collect();
     entries.push(Entry {
         path: "program.image".to_owned(),
-        bytes: memory(image, class + 1, &pointers, &others, options.metered),
+        bytes: memory(image, classes_of_code, &pointers, &others, options.metered),
     });
     if options.counted {
         let bytes = blocks(elf, &functions).into_bytes();
@@ -204,6 +191,33 @@ fn translated(
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     report.classes = entries.iter().filter(|entry| entry.path.ends_with(".class")).count();
     Ok(Translation { entries, report })
+}
+
+/// Where each function's method will be, and the number of its class: as many instructions to a class as give about its size.
+fn places(
+    image: &Image<'_>,
+    functions: &[Function],
+    names: Vec<String>,
+    summaries: &Summaries,
+) -> (FxHashMap<u32, Home>, Vec<usize>) {
+    let mut homes = FxHashMap::default();
+    let mut class_of = Vec::new();
+    let (mut class, mut bytes) = (0, 0);
+    let mut before = None;
+    for (function, name) in functions.iter().zip(names) {
+        let size = function.instructions() * 12;
+        let file = image.lines.file(function.start);
+        let begins = std::mem::replace(&mut before, file) != file;
+        if bytes > 0 && (bytes + size > CLASS_BYTES || begins) {
+            class += 1;
+            bytes = 0;
+        }
+        bytes += size;
+        class_of.push(class);
+        let shape = Shape::of(&summaries[&function.start]);
+        homes.insert(function.start, Home { class: format!("program/Code{class}"), name, shape });
+    }
+    (homes, class_of)
 }
 
 /// The functions that share methods.

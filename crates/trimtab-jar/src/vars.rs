@@ -209,6 +209,18 @@ pub(crate) const RESULTS: Vars = Vars::of(&[V0, V1]).or(FLOAT_RESULTS);
 /// Those of them that are floating-point numbers.
 pub(crate) const FLOAT_RESULTS: Vars = forms_of_pair(0).or(forms_of_pair(2));
 
+/// The same results, without forms of a pair that come of the pair as a `double`, where that or both halves are among them.
+pub(crate) fn as_doubles(results: Vars) -> Vars {
+    let whole = |register: u8| {
+        let halves = [register, register + 1].map(|half| Vars::of(&[BITS + half, SINGLE + half]));
+        let both = halves.iter().all(|half| half.meets(results));
+        both || results.has(DOUBLE + register / 2)
+    };
+    [0, 2].into_iter().filter(|register| whole(*register)).fold(results, |all, register| {
+        all.without(forms_of_pair(register)).or(Vars::of(&[DOUBLE + register / 2]))
+    })
+}
+
 /// What functions can be given. Registers that a callee must keep are not among them: it can only
 /// save and restore what they held.
 pub(crate) const ARGUMENTS: Vars =
@@ -244,6 +256,13 @@ mod tests {
         assert_eq!(other_half(DOUBLE), None);
         assert_eq!([WIDE, 3, 70].into_iter().collect::<Vars>(), Vars::of(&[3, 70, WIDE]));
         assert_eq!(all(Vars::between(63, 66).or(Vars::of(&[WIDE + 2]))), [63, 64, 65, WIDE + 2]);
+        let low = Vars::of(&[V0, BITS]);
+        assert_eq!(as_doubles(low), low);
+        assert_eq!(as_doubles(low.or(Vars::of(&[SINGLE + 1]))), Vars::of(&[V0, DOUBLE]));
+        assert_eq!(
+            as_doubles(Vars::of(&[BITS, DOUBLE + 1, BITS + 3])),
+            Vars::of(&[BITS, DOUBLE + 1])
+        );
         assert!(RESULTS.has(DOUBLE) && RESULTS.has(SINGLE + 2) && !RESULTS.has(DOUBLE + 2));
         assert!(!ARGUMENTS.meets(CALLEE_SAVED.without(Vars::of(&[RA]))));
     }

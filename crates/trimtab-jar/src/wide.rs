@@ -99,7 +99,12 @@ mod tests {
             live_in: Vars::NONE,
         };
         let summaries = Summaries::default();
-        let facts = Facts { summaries: &summaries, results: Vars::NONE, tail_floats: Vars::NONE };
+        let facts = Facts {
+            summaries: &summaries,
+            results: Vars::NONE,
+            tail_floats: Vars::NONE,
+            pointer_floats: Vars::NONE,
+        };
         let out = Vars::of(out);
         let ins = widened(&facts, &block, out).unwrap_or(block.ins.clone());
         let block = Block { ins, ..block };

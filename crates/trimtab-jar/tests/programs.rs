@@ -131,6 +131,12 @@ fn programs_with_threads_end_as_in_linux() {
 const BOTH: [&[&str]; 2] = [&["-O0"], &["-O2"]];
 
 #[test]
+fn floating_point_numbers_go_through_pointers_and_functions_may_never_return() {
+    same_as_qemu("by_pointer", &[&["-O0"], &["-O2"], &["-O2", "-s"], &["-O2", "-mfp32"]]);
+    same_interpreted("by_pointer", &[&["-O2"]]);
+}
+
+#[test]
 fn exceptions_are_caught_where_cplusplus_says() {
     let ways = ["argument", "noexcept", "thread", "handler", "exit", "uncaught"];
     same_given("exceptions", &[&["-O2"]], &ways);

@@ -11,7 +11,9 @@ use crate::classfile::{Kind, op};
 use crate::function::{Block, Function};
 use crate::ir::Callee;
 use crate::liveness::{Summaries, Summary, call_floats, returns_twice};
-use crate::vars::{BITS, COMMON_ARGUMENTS, DOUBLE, RA, SINGLE, SP, V0, V1, Var, Vars, forms, kind};
+use crate::vars::{
+    BITS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, SINGLE, SP, V0, V1, Var, Vars, forms, kind,
+};
 
 /// What a method takes and returns.
 #[derive(Debug, Clone, Copy)]
@@ -158,6 +160,7 @@ impl Emitter<'_> {
             Some((var, kind)) if forms(var).meets(live) => {
                 if self.has_slot(var) {
                     self.set(var);
+                    self.derive_of_pair(var, live.without(shape.rest));
                 } else {
                     self.drop_top(kind);
                 }
@@ -165,11 +168,19 @@ impl Emitter<'_> {
             Some((_, kind)) => self.drop_top(kind),
             None => {}
         }
-        for var in shape.rest.and(live).iter() {
-            if self.has_slot(var) {
+        for var in shape.rest.iter() {
+            if forms(var).meets(live) && self.has_slot(var) {
                 self.get_field(var);
                 self.set(var);
+                self.derive_of_pair(var, live.without(shape.rest));
             }
+        }
+    }
+
+    /// Makes the forms that are live of a result that is a pair.
+    pub(super) fn derive_of_pair(&mut self, var: Var, live: Vars) {
+        if (DOUBLE..FLAG).contains(&var) {
+            self.derive_from(var, live);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::co_location::{Group, Member};
 use crate::function::{Block, Function};
 use crate::ir::Callee;
 use crate::liveness::Facts;
-use crate::vars::{COUNT, RA, Var, Vars, kind};
+use crate::vars::{COUNT, RA, Var, Vars, forms, kind};
 
 /// What joins the names of functions to that of their method; `Backtrace.java` knows it.
 const OR: &str = "$or$";
@@ -338,10 +338,11 @@ impl<'a> Emitter<'a> {
         }
         self.code.jump(op::GOTO, member.labels[member.function.entry], 0);
         self.code.bind(place);
-        for var in member.function.results.and(live).iter() {
-            if self.has_slot(var) {
+        for var in member.function.results.iter() {
+            if forms(var).meets(live) && self.has_slot(var) {
                 self.code.load(kind(var), member.slots[usize::from(var)]);
                 self.set(var);
+                self.derive_of_pair(var, live);
             }
         }
         self.group = Some(group);

@@ -112,9 +112,8 @@ pub(super) fn variables(
                     let passed = facts.passes(callee, Vars::NONE);
                     // Where it returns to is known.
                     vars = vars.or(passed.without(Vars::of(&[RA])));
-                    if !facts.summaries.contains_key(&to) {
-                        vars = vars.or(pairs(*live));
-                    }
+                    let results = facts.summaries.get(&to).map_or(RESULTS, |known| known.results);
+                    vars = vars.or(pairs(*live).and(results));
                 }
                 _ => {}
             }

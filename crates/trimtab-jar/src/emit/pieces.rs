@@ -26,7 +26,7 @@ const PIECE: &str = "(Ltrimtab/Cpu;Ltrimtab/Cpu;I)I";
 /// Bytes of a part, as far as single blocks allow. Far below what HotSpot compiles at all: it spends less time to
 /// compile them, and each takes less out of the frame. Of programs with large functions, as Lua and SQLite, the JVM
 /// compiles in less time of the processor than with parts near that limit.
-const PART: usize = 1200;
+const PART: usize = 700;
 /// The same of what is hot by a profile, where that has it whole: so large a method is compiled late, and pays only if
 /// it is hardly ever left.
 const HOT_PART: usize = 7000;
