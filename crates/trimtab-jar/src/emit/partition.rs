@@ -29,6 +29,18 @@ pub(super) struct PartLimits {
     pub(super) other: usize,
 }
 
+/// With a limit below this, a part that is too large becomes no smaller.
+const SMALLEST: usize = 600;
+
+impl PartLimits {
+    /// Lower ones, for where a part became too large: code of several blocks is longer than theirs. Hot parts are the larger ones.
+    /// None where that would be of no use.
+    pub(super) fn smaller(self) -> Option<PartLimits> {
+        let hot = self.hot * 4 / 5;
+        (self.hot > SMALLEST).then(|| PartLimits { hot, other: self.other.min(hot) })
+    }
+}
+
 /// Parts of at most `limits` each, as far as single blocks allow; `sizes` are those of the blocks, and `counts`
 /// how often they ran, where that is known. What is hot by that is in no part with what is not. What is `copied` to where
 /// it is needed is in none. Parts and the blocks in them are in ascending order.
@@ -195,5 +207,20 @@ impl Union {
             self.parent[second] = first;
             self.sizes[first] += self.sizes[second];
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hot_parts_become_smaller_until_they_are_as_others() {
+        let first = PartLimits { hot: 7000, other: 700 };
+        let all: Vec<(usize, usize)> =
+            std::iter::successors(Some(first), |limits| limits.smaller())
+                .map(|limits| (limits.hot, limits.other))
+                .collect();
+        assert!(all.contains(&(3584, 700)) && all.last() == Some(&(600, 600)), "{all:?}");
     }
 }

@@ -87,8 +87,10 @@ pub(crate) fn split(
             .map(|number| piece(context, function, class, &parts, number, &entries))
             .collect();
         let largest = codes.iter().map(Code::len).max().unwrap_or_default();
-        if largest > HUGE && limits.other > 600 {
-            limits = PartLimits { hot: limits.hot * 4 / 5, other: limits.other * 4 / 5 };
+        if largest > HUGE
+            && let Some(smaller) = limits.smaller()
+        {
+            limits = smaller;
             continue;
         }
         let driver = driver(context, function, class, home, parts.len(), &entries);
