@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Where functions of Java's are: `trimtab.Java` knows it.
-const FIRST: u32 = 0xf000_0000;
+pub(crate) const FIRST: u32 = 0xf000_0000;
 /// Numbers that the run time and `trimtab.h` have for themselves.
 const RESERVED: u32 = 64;
 /// Numbers for functions of headers; those above are given at run time.

@@ -5,18 +5,15 @@
 //! and grow with what is found while liveness is: arguments that a function reads whose address is known, and results that are read
 //! behind such a call. Only where all code is known is that all there is.
 
+use crate::bindings::FIRST;
 use crate::function::Function;
-use crate::ir::{Callee, End};
 use crate::vars::{DOUBLE, V0, V1, Vars, forms};
 
 /// Of what calls through pointers give back: `f0` and `f2`.
-const FLOAT_RESULTS: Vars = Vars::of(&[DOUBLE, DOUBLE + 1]);
+const POINTER_FLOAT_RESULTS: Vars = Vars::of(&[DOUBLE, DOUBLE + 1]);
 
 /// The first two arguments that are floating-point numbers: `f12` and `f14`.
 pub(crate) const POINTER_FLOATS: Vars = Vars::of(&[DOUBLE + 6, DOUBLE + 7]);
-
-/// Addresses from here on are none of the program's: Java's functions are there.
-const FIRST_OF_JAVA: u32 = 0x8000_0000;
 
 /// What calls through pointers pass and give back, pairs as doubles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +28,11 @@ impl ByPointer {
     /// Of a program of these functions, where `all_known` says whether there is no other code than that.
     pub(crate) fn new(functions: &[Function], all_known: bool) -> Self {
         let results = Vars::of(&[V0, V1]);
-        let calls_java =
-            |function: &Function| function.calls().iter().any(|to| *to >= FIRST_OF_JAVA);
+        let calls_java = |function: &Function| function.calls().iter().any(|to| *to >= FIRST);
         if all_known && !functions.iter().any(calls_java) {
             ByPointer { results, floats: Vars::NONE }
         } else {
-            ByPointer { results: results.or(FLOAT_RESULTS), floats: POINTER_FLOATS }
+            ByPointer { results: results.or(POINTER_FLOAT_RESULTS), floats: POINTER_FLOATS }
         }
     }
 
@@ -46,22 +42,18 @@ impl ByPointer {
         let pairs =
             |of: Vars, vars: Vars| of.iter().filter(|pair| forms(*pair).meets(vars)).collect();
         let more = ByPointer {
-            results: self.results.or(pairs(FLOAT_RESULTS, read)),
+            results: self.results.or(pairs(POINTER_FLOAT_RESULTS, read)),
             floats: self.floats.or(pairs(POINTER_FLOATS, arguments)),
         };
         std::mem::replace(self, more) != more
     }
 }
 
-/// Whether a block ends with a call through a pointer.
-pub(crate) fn ends_through_pointer(end: &End) -> bool {
-    matches!(end, End::Tail(Callee::Through(_)) | End::Table { is_goto: false, .. })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::function::new_function;
+    use crate::function::{new_block, new_function};
+    use crate::ir::{Callee, End};
     use crate::vars::BITS;
 
     #[test]
@@ -75,14 +67,14 @@ mod tests {
         let open = ByPointer::new(&[], false);
         assert_eq!(
             (open.results, open.floats),
-            (Vars::of(&[V0, V1]).or(FLOAT_RESULTS), POINTER_FLOATS)
+            (Vars::of(&[V0, V1]).or(POINTER_FLOAT_RESULTS), POINTER_FLOATS)
         );
     }
 
     #[test]
     fn a_program_that_calls_java_is_not_all_there_is() {
-        let end = End::Tail(Callee::At(0xf000_0100));
-        let block = crate::function::new_block(0x100, vec![], end);
+        let end = End::Tail(Callee::At(FIRST + 256));
+        let block = new_block(0x100, vec![], end);
         let stub = new_function(0x100, "stub", vec![block], 0);
         assert_eq!(ByPointer::new(&[stub], true), ByPointer::new(&[], false));
     }

@@ -443,6 +443,11 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// Whether it is a call through a pointer, or may be one: what is no case of a table may be a function.
+    pub(crate) fn is_through_pointer(&self) -> bool {
+        matches!(self, End::Tail(Callee::Through(_)) | End::Table { is_goto: false, .. })
+    }
+
     /// The keys of the blocks that follow.
     pub(crate) fn targets(&self) -> Vec<u32> {
         match self {

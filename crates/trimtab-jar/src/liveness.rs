@@ -2,7 +2,7 @@
 //!
 //! Backward data flow within a function; between functions the sets grow until nothing changes.
 
-use crate::by_pointer::{ByPointer, POINTER_FLOATS, ends_through_pointer};
+use crate::by_pointer::{ByPointer, POINTER_FLOATS};
 use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::{Block, Function};
 use crate::given::{FLOATS, UNUSUAL, given, lose_floats};
@@ -406,7 +406,7 @@ fn own_writes(function: &Function) -> Vars {
                 _ => ins.defs(),
             });
         }
-        if let End::Tail(Callee::Through(_)) | End::Table { is_goto: false, .. } = block.end {
+        if block.end.is_through_pointer() {
             writes = RESULTS;
         }
     }
@@ -499,7 +499,7 @@ fn demands(facts: &Facts<'_>, function: &Function) -> (Vec<(u32, Vars)>, Vars, B
         if let End::Tail(callee @ Callee::At(to)) = block.end {
             wanted.push((to, facts.results.and(facts.sets(callee))));
         }
-        if ends_through_pointer(&block.end) {
+        if block.end.is_through_pointer() {
             by_pointer = by_pointer.or(facts.results);
         }
     }

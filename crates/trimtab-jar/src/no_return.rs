@@ -65,7 +65,7 @@ fn may_return(functions: &[Function]) -> Vec<bool> {
 
 /// Whether there is a way from where a function begins to where it returns; `returns` says so of others.
 fn has_way_out(function: &Function, returns: impl Fn(&u32) -> bool) -> bool {
-    if function.forks || function.blocks.iter().any(notes_return_address) {
+    if function.forks || function.blocks.iter().any(stores_return_address) {
         return true;
     }
     let mut seen = vec![false; function.blocks.len()];
@@ -91,7 +91,7 @@ fn has_way_out(function: &Function, returns: impl Fn(&u32) -> bool) -> bool {
 
 /// Whether a block stores the address to return to, but in the function's own frame: somebody may return there for it, as `longjmp`
 /// does for `setjmp`.
-fn notes_return_address(block: &Block) -> bool {
+fn stores_return_address(block: &Block) -> bool {
     block
         .ins
         .iter()

@@ -17,6 +17,9 @@ pub(super) fn split(
     function: &mut Function,
     known: &[Option<KnownValues>],
 ) -> bool {
+    if !function.blocks.iter().any(|block| kept_target(block).is_some()) {
+        return false;
+    }
     let predecessors = function.predecessors();
     for at in 0..function.blocks.len() {
         let Some(to) = kept_target(&function.blocks[at]) else { continue };
