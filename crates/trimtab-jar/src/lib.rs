@@ -44,6 +44,7 @@ mod return_types;
 #[cfg(feature = "run")]
 pub mod run;
 mod sink;
+mod stack_slots;
 mod stand_ins;
 mod switches;
 mod translate;

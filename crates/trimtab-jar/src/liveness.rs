@@ -448,7 +448,7 @@ fn spread_writes(
 }
 
 /// Finds what is live at the start of each block.
-fn flow(facts: &Facts<'_>, function: &mut Function) {
+pub(crate) fn flow(facts: &Facts<'_>, function: &mut Function) {
     let mut changed = true;
     while changed {
         changed = false;

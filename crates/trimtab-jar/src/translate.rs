@@ -22,6 +22,7 @@ use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{CoLocatedFunctions, Report, SplitFunction};
 use crate::return_types::computed_results;
 use crate::sink::sink;
+use crate::stack_slots::slots_as_variables;
 use crate::stand_ins::{calling, stand_ins};
 use crate::switches::find_switches;
 use crate::vars::{CALLEE_SAVED, RA};
@@ -354,6 +355,7 @@ fn method(context: &Context<'_>, function: &Function, class: &mut Class, home: &
 
 /// What is done with a function of which it is known what is live.
 fn improve(summaries: &Summaries, function: &mut Function) {
+    slots_as_variables(summaries, function);
     merge_guards(summaries, function);
     sink(summaries, function);
     widen(summaries, function);

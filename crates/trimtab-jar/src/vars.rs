@@ -45,15 +45,19 @@ pub(crate) const LIMIT: Var = 125;
 pub(crate) const WIDE: Var = 126;
 /// How many of these there are.
 pub(crate) const WIDES: u8 = 24;
+/// The first of the words of the stack that [`crate::stack_slots`] makes variables of.
+pub(crate) const SLOT: Var = WIDE + WIDES;
+/// How many of these there are.
+pub(crate) const SLOTS: u8 = 16;
 /// How many variables there are.
-pub(crate) const COUNT: usize = (WIDE + WIDES) as usize;
+pub(crate) const COUNT: usize = (SLOT + SLOTS) as usize;
 
 /// The type of a variable.
 pub(crate) fn kind(var: Var) -> Kind {
     match var {
         SINGLE..DOUBLE => Kind::Float,
         DOUBLE..FLAG => Kind::Double,
-        WIDE.. => Kind::Long,
+        WIDE..SLOT => Kind::Long,
         _ => Kind::Int,
     }
 }
@@ -73,7 +77,8 @@ pub(crate) fn register_name(var: Var) -> String {
         FLAG..SAVED => format!("fcc{}", var - FLAG),
         INDEX => "number of a case".to_owned(),
         LIMIT => "limit of a loop".to_owned(),
-        WIDE.. => format!("64-bit number {}", var - WIDE),
+        WIDE..SLOT => format!("64-bit number {}", var - WIDE),
+        SLOT.. => format!("stack slot {}", var - SLOT),
         _ => "delay slot".to_owned(),
     }
 }

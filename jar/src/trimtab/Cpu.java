@@ -9,7 +9,8 @@ import java.util.LinkedHashMap;
  *
  * <p>Fields are named by the number of the variable in the translator: {@code v0} to {@code v31} are
  * the integer registers, then {@code HI} and {@code LO}, the bits of the floating-point registers,
- * those registers as {@code float}, pairs of them as {@code double}, and the condition flags. A
+ * those registers as {@code float}, pairs of them as {@code double}, the condition flags, and from {@code v150} on words of
+ * the stack that are variables. A
  * function that is cut into several methods has an object of this class as its frame as well.
  */
 public final class Cpu {
@@ -25,6 +26,8 @@ public final class Cpu {
   public double v98, v99, v100, v101, v102, v103, v104, v105, v106, v107, v108, v109;
   public double v110, v111, v112, v113;
   public int v114, v115, v116, v117, v118, v119, v120, v121, v122, v123, v124, v125;
+  public int v150, v151, v152, v153, v154, v155, v156, v157, v158, v159, v160, v161;
+  public int v162, v163, v164, v165;
 
   /** What {@code rdhwr $29} gives: the pointer to the thread's own data. */
   public int thread;
