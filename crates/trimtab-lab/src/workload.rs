@@ -18,7 +18,7 @@ use include_dir::{Dir, include_dir};
 
 pub use error::WorkloadError;
 pub use manifest::{
-    DiskLoad, Guest, GuestProgram, Input, Language, Manifest, Program, Source, Start, Tests,
+    DiskLoad, Guest, GuestFile, Input, Language, Manifest, Program, Source, Start, Tests,
 };
 pub use start::prepare;
 
@@ -50,7 +50,7 @@ impl Workload {
     }
 
     /// The programs of this machine that a guest which runs it needs.
-    pub fn programs(&self) -> &[GuestProgram] {
+    pub fn programs(&self) -> &[GuestFile] {
         self.manifest.guest.as_ref().map_or(&[], |guest| &guest.programs)
     }
 }
@@ -160,7 +160,8 @@ mod tests {
                 &[
                     (
                         MANIFEST,
-                        b"summary = \"x\"\n[load]\nscript = \"run.sh\"\nmib = 8\nfiles = [\"share\"]\n",
+                        b"summary = \"x\"\n[load]\nscript = \"run.sh\"\nmib = 8\nfiles = [\n\
+                          { path = \"share\", package = \"x\" }]\n",
                     ),
                     script,
                 ],

@@ -93,7 +93,7 @@ const ALL: &str = "gcc libc6-dev binutils make findutils grep gzip flex bison bc
     libssl-dev kmod rsync patch perl python3 git qemu-system-x86 busybox-static linux-source-6.12 \
     qemu-user lld e2fsprogs qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross chromium g++ linux-source-6.1 \
     g++-aarch64-linux-gnu cmake default-jdk-headless gcc-mipsel-linux-gnu g++-mipsel-linux-gnu libc6-dev-mipsel-cross tcl libjpeg-turbo-progs libopenjp2-tools flac ffmpeg rt-tests postmark fio dbench \
-    stress-ng valgrind csmith libcsmith-dev maven wasi-libc python3-pip libtiff-tools graphicsmagick lame madplay groff-base gradle linux-perf uftrace trace-cmd dpkg-dev slurm-client slurmctld slurmd munge openssh-client openssh-server device-tree-compiler \
+    stress-ng valgrind csmith libcsmith-dev maven wasi-libc python3-pip libtiff-tools graphicsmagick lame madplay groff-base groff gradle linux-perf uftrace trace-cmd dpkg-dev slurm-client slurmctld slurmd munge openssh-client openssh-server device-tree-compiler \
     ninja-build meson pkg-config libglib2.0-dev libpixman-1-dev libfdt-dev zlib1g-dev clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32";
 
 #[test]
@@ -268,9 +268,10 @@ fn the_releases_of_llvm_are_those_of_the_table() {
 fn programs_of_workloads_are_installed_for_the_verbs_that_run_them() {
     let all = || trimtab_lab::workload::all().unwrap().iter();
     let guests = all().filter_map(|one| Some(&one.manifest.guest.as_ref()?.programs));
-    let loads = all().filter_map(|one| Some(&one.manifest.load.as_ref()?.programs));
+    let loads = || all().filter_map(|one| one.manifest.load.as_ref());
+    let loads = loads().flat_map(|load| load.programs.iter().chain(&load.files));
     for (purpose, programs) in
-        [("swap", guests.flatten().collect::<Vec<_>>()), ("rent", loads.flatten().collect())]
+        [("swap", guests.flatten().collect::<Vec<_>>()), ("rent", loads.collect())]
     {
         let (_, said, _) = Machine::debian(1000, "", 22).setup(&["--for", purpose]);
         assert!(programs.len() > 5, "{purpose}");

@@ -40,7 +40,7 @@ pub struct Guest {
     pub script: String,
     /// Programs of this machine that the script needs beside busybox.
     #[serde(default)]
-    pub programs: Vec<GuestProgram>,
+    pub programs: Vec<GuestFile>,
 }
 
 /// How a workload loads the disk and the page cache of a guest, round after round.
@@ -54,24 +54,24 @@ pub struct DiskLoad {
     pub mib: u32,
     /// Programs of this machine that the script needs beside busybox.
     #[serde(default)]
-    pub programs: Vec<GuestProgram>,
-    /// Files and folders of this machine that these read, by absolute paths.
+    pub programs: Vec<GuestFile>,
+    /// Files and folders of this machine that these read.
     #[serde(default)]
-    pub files: Vec<PathBuf>,
+    pub files: Vec<GuestFile>,
 }
 
-/// A program of this machine that guests get as well.
+/// A program, a file or a folder of this machine that guests get as well.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GuestProgram {
+pub struct GuestFile {
     /// Where it is.
     pub path: PathBuf,
     /// The Debian package that has it.
     pub package: String,
 }
 
-impl GuestProgram {
-    /// Its name, which is also that of its tool.
+impl GuestFile {
+    /// Its name, which for a program is also that of its tool.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -259,23 +259,19 @@ impl Manifest {
     fn wrong_programs(&self) -> Option<(String, &'static str)> {
         let of_guest = self.guest.iter().flat_map(|guest| &guest.programs);
         let of_load = self.load.iter().flat_map(|load| &load.programs);
-        for program in of_guest.chain(of_load) {
-            let path = program.path.display();
-            if !program.path.is_absolute() || program.name().is_empty() {
-                let found = format!("names a program: {path} is no absolute path");
+        let read = self.load.iter().flat_map(|load| &load.files);
+        for file in of_guest.chain(of_load).chain(read) {
+            let path = file.path.display();
+            if !file.path.is_absolute() || file.name().is_empty() {
+                let found = format!("names a program or file: {path} is no absolute path");
                 return Some((found, "one such as /usr/bin/cjpeg"));
             }
-            if program.package.is_empty() {
+            if file.package.is_empty() {
                 return Some((
                     format!("names no package for {path}"),
                     "the Debian package that has it",
                 ));
             }
-        }
-        let mut read = self.load.iter().flat_map(|load| &load.files);
-        if let Some(path) = read.find(|path| !path.is_absolute()) {
-            let found = format!("names a file: {} is no absolute path", path.display());
-            return Some((found, "one such as /usr/share/groff"));
         }
         None
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::process::Job;
 use trimtab_lab::tools;
-use trimtab_lab::workload::{DiskLoad, GuestProgram};
+use trimtab_lab::workload::{DiskLoad, GuestFile};
 use trimtab_machine::{Isa, Platform, guest};
 
 use super::load::Load;
@@ -157,11 +157,13 @@ impl Programs {
 
 /// The programs that a workload's rounds run, with their libraries and what they read.
 fn needed_by(manifest: &DiskLoad) -> Result<BTreeMap<String, PathBuf>> {
-    let found = |program: &GuestProgram| Ok(tools::find(&program.name())?.path);
+    let found = |program: &GuestFile| Ok(tools::find(&program.name())?.path);
     let paths = manifest.programs.iter().map(found).collect::<Result<Vec<PathBuf>>>()?;
     let mut files = guest::programs::files(&paths)?;
-    for path in &manifest.files {
-        add_all(path, &mut files)?;
+    for GuestFile { path, package } in &manifest.files {
+        add_all(path, &mut files).with_context(|| {
+            format!("files of the package are needed: apt-get install {package}")
+        })?;
     }
     Ok(files)
 }
@@ -206,22 +208,25 @@ mod tests {
 
     #[test]
     fn a_workload_gets_its_programs_and_what_they_read() {
+        let of_fonts =
+            |path: &Path| GuestFile { path: path.to_owned(), package: "fonts".to_owned() };
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("fonts")).unwrap();
         std::fs::write(folder.path().join("fonts/one"), "1").unwrap();
-        let program = GuestProgram { path: "/usr/bin/perl".into(), package: "perl".to_owned() };
+        let program = GuestFile { path: "/usr/bin/perl".into(), package: "perl".to_owned() };
         let manifest = DiskLoad {
             script: "load.sh".to_owned(),
             mib: 1,
             programs: vec![program],
-            files: vec![folder.path().to_owned()],
+            files: vec![of_fonts(folder.path())],
         };
         let files = needed_by(&manifest).unwrap();
         assert!(files.contains_key("usr/bin/perl"), "{files:?}");
         let font = folder.path().join("fonts/one");
         assert_eq!(files.get(font.to_str().unwrap().trim_start_matches('/')), Some(&font));
-        let missing = DiskLoad { files: vec!["/none".into()], ..manifest };
-        assert!(needed_by(&missing).unwrap_err().to_string().contains("cannot read /none"));
+        let missing = DiskLoad { files: vec![of_fonts(Path::new("/none"))], ..manifest };
+        let error = format!("{:#}", needed_by(&missing).unwrap_err());
+        assert!(error.contains("apt-get install fonts: cannot read /none"), "{error}");
     }
 
     #[test]
