@@ -74,7 +74,7 @@ impl Workload {
 pub fn programs_needed() -> Result<Vec<String>, GuestError> {
     let mut names = Vec::new();
     for workload in workload::all().map_err(GuestError::Catalogue)? {
-        for name in workload.programs().iter().map(workload::GuestProgram::name) {
+        for name in workload.programs().iter().map(workload::GuestFile::name) {
             if !names.contains(&name) {
                 names.push(name);
             }

@@ -27,17 +27,24 @@ pub struct NullBlock {
     pub gib: u32,
     /// How long it takes for each request: a timer of the guest says when that is over.
     pub latency: Duration,
-    /// How many MiB it reads or writes in a second, at least [`Self::SLOWEST`]; all of a fiftieth of a second at once.
-    /// Without it a large request takes as long as a small one. What is discarded counts as well: a request for more than
-    /// [`Self::MOST_KIB`] never ends, so have `queue/discard_max_bytes` no larger.
+    /// How many MiB it reads or writes in a second, at least 1. Without it a large request takes as long as a small one.
+    /// What is discarded counts as well: a request for more than `queue/max_hw_sectors_kb` never ends, so have
+    /// `queue/discard_max_bytes` no larger.
     pub mib_per_second: Option<u32>,
 }
 
 impl NullBlock {
-    /// The slowest of which the largest request passes.
-    pub const SLOWEST: u32 = 8;
-    /// The largest request of one that reads and writes so fast, in KiB.
-    pub const MOST_KIB: u32 = 128;
+    /// How many bytes `null_blk` allows for a MiB a second, fifty times a second.
+    const TURN: u32 = (1 << 20) / 50;
+
+    /// The largest request of a disk that reads and writes `mib_per_second`, in KiB. `null_blk` begins no request for more
+    /// than is left of a turn's bytes, and what is left is lost: so a whole number of these is all of a turn, nearly.
+    fn request_kib(mib_per_second: u32) -> u32 {
+        const MOST: u32 = 128;
+        const PAGE: u32 = 4;
+        let turn = (Self::TURN * mib_per_second) >> 10;
+        turn / turn.div_ceil(MOST) / PAGE * PAGE
+    }
 }
 
 /// Something else that is plugged in.
@@ -83,7 +90,7 @@ impl Disk {
             ("completion_nsec", null.latency.as_nanos()),
         ];
         let speed = null.mib_per_second.into_iter().flat_map(|speed| {
-            [("mbps", speed.into()), ("max_sectors", u128::from(NullBlock::MOST_KIB) * 2)]
+            [("mbps", speed.into()), ("max_sectors", u128::from(NullBlock::request_kib(speed)) * 2)]
         });
         let values = values.into_iter().chain(speed);
         values.map(|(name, value)| format!("null_blk.{name}={value}")).collect()
@@ -102,6 +109,17 @@ mod tests {
         let plain = of(disk(None));
         assert!(plain.ends_with("null_blk.irqmode=2 null_blk.completion_nsec=300000"), "{plain}");
         let slow = of(disk(Some(10)));
-        assert_eq!(slow, format!("{plain} null_blk.mbps=10 null_blk.max_sectors=256"));
+        assert_eq!(slow, format!("{plain} null_blk.mbps=10 null_blk.max_sectors=200"));
+    }
+
+    #[test]
+    fn large_requests_take_nearly_all_that_a_null_block_device_may_do() {
+        for speed in 1..2_000 {
+            let turn = (NullBlock::TURN * speed) >> 10;
+            let request = NullBlock::request_kib(speed);
+            assert!((4..=128).contains(&request), "{speed}: {request}");
+            let lost = turn % request;
+            assert!(lost < 4 * turn.div_ceil(128), "{speed}: {lost} of {turn}");
+        }
     }
 }

@@ -34,19 +34,3 @@ impl DiskProfile {
         Self::ALL.into_iter().find(|profile| profile.name == name)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use trimtab_machine::boot::NullBlock;
-
-    use super::*;
-
-    #[test]
-    fn each_disk_is_fast_enough_for_its_largest_request() {
-        for disk in DiskProfile::ALL {
-            assert!(disk.mib_per_second.unwrap() >= NullBlock::SLOWEST, "{disk:?}");
-        }
-        // What it may do in a fiftieth of a second.
-        const { assert!((NullBlock::SLOWEST << 20) / 50 >= NullBlock::MOST_KIB << 10) };
-    }
-}

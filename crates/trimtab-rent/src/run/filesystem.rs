@@ -14,7 +14,6 @@ use trimtab_lab::process::Job;
 use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 use trimtab_machine::PAGE_SIZE;
-use trimtab_machine::boot::NullBlock;
 
 use super::guest::DISK_GIB;
 
@@ -75,19 +74,24 @@ impl FileSystem {
 }
 
 /// A script that puts a file system on the disk, mounts it, and runs `commands`.
+///
+/// `null_blk` asks for no scheduler. Linux gives one to every disk with a single queue, as memory cards, eMMC and UFS
+/// are. Without it reads wait for all writes before them, and half as much can be asked for at once.
 pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
     let (kind, put) = file_system.commands();
     // A disk of limited speed never ends a larger request, and what a file system discards is one.
     format!(
         "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{put}\n\
          /bin/busybox mount -t {kind} /dev/nullb0 /disk\n\
-         echo {} >/sys/block/nullb0/queue/discard_max_bytes\n\
+         cd /sys/block/nullb0/queue\n\
+         echo $(($(/bin/busybox cat max_hw_sectors_kb) * 1024)) >discard_max_bytes\n\
+         echo mq-deadline >scheduler\n\
+         cd /\n\
          for what in clear_ns copy_ns; do\n\
          echo trimtab: pages $what $(/bin/busybox cat /sys/module/rent_devices/parameters/$what)\n\
          done\n\
          /bin/busybox awk '/^MemAvailable/ {{ print \"trimtab: memory available_kib\", $2 }}' /proc/meminfo\n\
-         {commands}\n",
-        NullBlock::MOST_KIB << 10
+         {commands}\n"
     )
 }
 

@@ -133,7 +133,7 @@ impl Rounds {
         )
     }
 
-    /// So many rounds of it, after one that does not count.
+    /// So many rounds of it, after `warm` that do not count.
     fn rounds(self, warm: u32, rounds: u32) -> String {
         let (memory, script) = (self.memory.options(), self.script());
         format!("/bin/rounds --warm {warm} --rounds {rounds}{memory} -- {script} run")
@@ -229,7 +229,7 @@ impl Load {
     }
 
     /// Fills memory with what it uses, and measures `requests` of its requests: of programs that are started, one for
-    /// 32 requests; of rounds, one for 2,000.
+    /// 32 requests; of rounds, one for 1,000.
     pub(super) fn measured(self, seed: u32, requests: u32) -> String {
         match self {
             Load::Files(files) => {
@@ -239,7 +239,9 @@ impl Load {
                 let command = files.command(seed);
                 format!("{command}{memory} --warm-requests {warm} --requests {requests}\n")
             }
-            Load::Rounds(rounds) => rounds.rounds(1, requests.div_ceil(REQUESTS_OF_A_ROUND)) + "\n",
+            Load::Rounds(rounds) => {
+                rounds.rounds(WARM_ROUNDS, requests.div_ceil(REQUESTS_OF_A_ROUND)) + "\n"
+            }
             Load::Starts => {
                 let starts = requests.div_ceil(REQUESTS_OF_A_START);
                 // All of them twice before, in another order.
@@ -293,8 +295,10 @@ const BESIDE_REQUESTS: u32 = 6000;
 const BITMAP: &str = include_str!("../../../../guest/rent/bitmap.sh");
 /// Rounds of a workload beside which something is measured, until they are begun anew.
 const BESIDE_ROUNDS: u32 = 3;
+/// Rounds that do not count: one that makes its files, and one that writes them over, as all behind it do.
+const WARM_ROUNDS: u32 = 2;
 /// So many requests for files take about as long as a round.
-const REQUESTS_OF_A_ROUND: u32 = 2_000;
+const REQUESTS_OF_A_ROUND: u32 = 1_000;
 /// So many requests for files take about as long as a start.
 const REQUESTS_OF_A_START: u32 = 32;
 
@@ -358,7 +362,7 @@ mod tests {
         assert!(prepared.contains("cd /disk/untar\n"), "{prepared}");
         assert_eq!(
             load.measured(1, 4_001),
-            "/bin/rounds --warm 1 --rounds 3 --preallocate 8 --hog 16 -- \
+            "/bin/rounds --warm 2 --rounds 5 --preallocate 8 --hog 16 -- \
              /bin/busybox sh -e /data/untar.sh run\n"
         );
         assert!(!load.warm(1).contains("--hog"), "{}", load.warm(1));
